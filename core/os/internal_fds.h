@@ -1,0 +1,41 @@
+#pragma once
+
+#include <climits>
+#include <cstdint>
+
+namespace rsock::os {
+
+// The library's own descriptors. They are close-on-exec, numbered high so that the program gets
+// the numbers that it would have had, and hidden from its close(), close_range() and
+// closefrom(): programs close "everything above 2" at start, and do not mean ours.
+enum class InternalFd : std::uint8_t {
+  stats_page,
+  log_file,
+};
+inline constexpr int kInternalFdCount = 2;
+
+// The descriptor, or -1. Thread-safe and async-signal-safe, as everything here.
+[[nodiscard]] int internal_fd(InternalFd which) noexcept;
+
+// Moves `fd` to a high number and remembers it as `which`. Takes over `fd` in any case. Returns
+// the descriptor that is `which` from now on: another one when a second thread was faster, or a
+// negative errno when there is no room, and then there is none.
+[[nodiscard]] int keep_internal_fd(InternalFd which, int fd) noexcept;
+
+// Closes the descriptor if it still is the file that `inode` names (the program may have closed
+// it by a raw system call and the number be in use for something else), and forgets it.
+void drop_internal_fd(InternalFd which, std::uint64_t inode) noexcept;
+
+// The smallest of our descriptors in [first, last], or -1.
+[[nodiscard]] int first_internal_fd_in(unsigned int first, unsigned int last) noexcept;
+
+[[nodiscard]] inline bool is_internal_fd(int fd) noexcept {
+  return fd >= 0 &&
+         first_internal_fd_in(static_cast<unsigned int>(fd), static_cast<unsigned int>(fd)) == fd;
+}
+
+// The program is about to put a file of its own at number `fd` (dup2): if ours is there, it moves
+// away first.
+void make_way_for(int fd) noexcept;
+
+}  // namespace rsock::os

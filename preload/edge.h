@@ -1,0 +1,251 @@
+#pragma once
+
+#include <linux/close_range.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+
+#include "core/os/internal_fds.h"
+#include "core/os/syscalls.h"
+#include "core/socket/lifecycle.h"
+#include "core/socket/pinning.h"
+#include "core/socket/traffic.h"
+
+// A function that programs call in the place of libc's.
+#define RSOCK_EXPORT extern "C" [[gnu::visibility("default")]]
+
+// The shared bodies of the exported functions. Each takes the call to the real function as
+// `call`, so that a program's read() stays a read(2) (also under its own seccomp filter), and
+// the variants of a name, libc's aliases and raw system calls have one body.
+//
+// This is the only place where errno lives. A body leaves it as the real call left it.
+namespace rsock::edge {
+
+using os::sys;
+using socket::Handle;
+using socket::table;
+
+// Keeps errno over work of our own.
+class ErrnoKeeper {
+ public:
+  ErrnoKeeper() = default;
+  ErrnoKeeper(const ErrnoKeeper&) = delete;
+  ErrnoKeeper& operator=(const ErrnoKeeper&) = delete;
+  ~ErrnoKeeper() { errno = saved_; }
+
+  [[nodiscard]] int saved() const { return saved_; }
+
+ private:
+  int saved_ = errno;
+};
+
+// Bytes out of `fd`. No reference is held during the call: it may block for ever, and
+// pthread_cancel may end the thread in it.
+template <typename Call>
+[[gnu::always_inline]] inline auto receive(int fd, int flags, Call call) {
+  const Handle handle = table().peek(fd);
+  if (!handle) [[likely]]
+    return call();
+  const auto bytes = call();
+  socket::received(handle, flags, static_cast<ssize_t>(bytes));
+  return bytes;
+}
+
+template <typename Call>
+[[gnu::always_inline]] inline auto send(int fd, int flags, Call call) {
+  const Handle handle = table().peek(fd);
+  if (!handle) [[likely]]
+    return call();
+  const auto bytes = call();
+  socket::sent(handle, flags, static_cast<ssize_t>(bytes));
+  return bytes;
+}
+
+// A send that may also connect (TCP fast open). `address_of` gives the address; it is asked only
+// when the kernel has taken it.
+template <typename Call, typename AddressOf>
+[[gnu::always_inline]] inline auto send_connecting(int fd, int flags, AddressOf address_of,
+                                                   Call call) {
+  const auto bytes = send(fd, flags, call);
+  if ((flags & MSG_FASTOPEN) != 0 && table().peek(fd)) [[unlikely]] {
+    const ErrnoKeeper keeper;
+    if (bytes >= 0 || keeper.saved() == EINPROGRESS) {
+      socket::connection_begun(fd, static_cast<const sockaddr*>(address_of()));
+    }
+  }
+  return bytes;
+}
+
+template <typename Call>
+inline auto receive_message(int fd, const msghdr* message, int flags, Call call) {
+  const auto bytes = receive(fd, flags, call);
+  if (bytes >= 0 && message->msg_controllen != 0) [[unlikely]] {
+    const ErrnoKeeper keeper;
+    socket::descriptors_received(*message);
+  }
+  return bytes;
+}
+
+template <typename Call>
+inline auto receive_messages(int fd, const mmsghdr* messages, int flags, Call call) {
+  const Handle handle = table().peek(fd);
+  const auto count = call();
+  for (int index = 0; index < static_cast<int>(count); ++index) {
+    if (handle) socket::received(handle, flags, static_cast<ssize_t>(messages[index].msg_len));
+    const ErrnoKeeper keeper;
+    if (messages[index].msg_hdr.msg_controllen != 0) {
+      socket::descriptors_received(messages[index].msg_hdr);
+    }
+  }
+  return count;
+}
+
+template <typename Call>
+inline auto send_messages(int fd, const mmsghdr* messages, int flags, Call call) {
+  const Handle handle = table().peek(fd);
+  const auto count = call();
+  for (int index = 0; handle && index < static_cast<int>(count); ++index) {
+    socket::sent(handle, flags, static_cast<ssize_t>(messages[index].msg_len));
+  }
+  return count;
+}
+
+// Bytes from one descriptor to another inside the kernel.
+template <typename Call>
+inline auto move_bytes(int from, int to, Call call) {
+  return send(to, 0, [&] { return receive(from, 0, call); });
+}
+
+// A call that gives out a descriptor which is of no interest.
+template <typename Call>
+inline auto make_descriptor(Call call) {
+  const auto fd = call();
+  if (fd >= 0) table().purge_stale(static_cast<int>(fd));
+  return fd;
+}
+
+template <typename Call>
+inline auto make_descriptor_pair(const int* fds, Call call) {
+  const auto result = call();
+  if (result == 0) {
+    table().purge_stale(fds[0]);
+    table().purge_stale(fds[1]);
+  }
+  return result;
+}
+
+template <typename Call>
+inline auto make_socket(int domain, int type, int protocol, Call call) {
+  const auto fd = call();
+  const ErrnoKeeper keeper;
+  if (fd >= 0) socket::socket_made(static_cast<int>(fd), domain, type, protocol);
+  return fd;
+}
+
+template <typename Call>
+inline auto accept_on(int listener, Call call) {
+  const auto fd = call();
+  const ErrnoKeeper keeper;
+  if (fd >= 0) socket::connection_accepted(listener, static_cast<int>(fd));
+  return fd;
+}
+
+template <typename Call>
+inline auto connect_to(int fd, const sockaddr* address, Call call) {
+  const auto result = call();
+  const ErrnoKeeper keeper;
+  // EINTR too: the kernel goes on connecting in the background.
+  if (result == 0 || keeper.saved() == EINPROGRESS || keeper.saved() == EINTR) {
+    socket::connection_begun(fd, address);
+  }
+  return result;
+}
+
+template <typename Call>
+inline auto listen_on(int fd, Call call) {
+  const auto result = call();
+  if (result == 0) socket::now_listening(fd);
+  return result;
+}
+
+inline void pin_socket(int fd, stats::Reason reason) {
+  const ErrnoKeeper keeper;
+  const socket::SocketRef ref = table().acquire(table().peek(fd));
+  if (ref) socket::pin(ref, reason);
+}
+
+template <typename Call>
+inline auto set_option(int fd, int level, int name, const void* value, socklen_t length,
+                       Call call) {
+  const auto result = call();
+  const Handle handle = table().peek(fd);
+  if (result != 0 || !handle) return result;
+  const stats::Reason reason = socket::reason_of_option(level, name, value, length);
+  if (reason != stats::Reason::none) pin_socket(fd, reason);
+  return result;
+}
+
+// close(). Our own descriptors are not the program's to close: for it, none is open there.
+template <typename Call>
+inline auto close_descriptor(int fd, Call call) -> decltype(call()) {
+  if (os::is_internal_fd(fd)) [[unlikely]] {
+    errno = EBADF;
+    return -1;
+  }
+  table().forget(fd);
+  return call();
+}
+
+template <typename Call>
+inline auto duplicate(int from, Call call) {
+  const auto to = call();
+  const ErrnoKeeper keeper;
+  if (to >= 0) table().share(from, static_cast<int>(to));
+  return to;
+}
+
+template <typename Call>
+inline auto duplicate_onto(int from, int to, Call call) {
+  if (from == to) return call();
+  const int entry_errno = errno;
+  os::make_way_for(to);
+  const Handle replaced = table().begin_replacement(to);
+  errno = entry_errno;
+  const auto result = call();
+  const ErrnoKeeper keeper;
+  table().end_replacement(to, replaced, result >= 0);
+  if (result >= 0) table().share(from, to);
+  return result;
+}
+
+// close_range() over the ranges between our own descriptors.
+template <typename Call>
+inline long close_ranges(unsigned int first, unsigned int last, int flags, Call call) {
+  constexpr int kKnownFlags = CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC;
+  const bool closes =
+      first <= last && (flags & ~kKnownFlags) == 0 && (flags & CLOSE_RANGE_CLOEXEC) == 0;
+  // Forgetting comes before closing, so be sure that the kernel will close: nothing is there.
+  if (!closes || call(UINT_MAX, UINT_MAX) != 0) return call(first, last);
+  table().forget_range(first, last);
+  for (int own = os::first_internal_fd_in(first, last); own >= 0;
+       own = os::first_internal_fd_in(first, last)) {
+    const auto number = static_cast<unsigned int>(own);
+    if (number > first && call(first, number - 1) != 0) return -1;
+    if (number == last) return 0;
+    first = number + 1;
+  }
+  return call(first, last);
+}
+
+// fcntl(): only the commands that duplicate concern us.
+template <typename Call>
+inline auto control(int fd, int command, Call call) {
+  if (command != F_DUPFD && command != F_DUPFD_CLOEXEC) [[likely]]
+    return call();
+  return duplicate(fd, call);
+}
+
+}  // namespace rsock::edge
