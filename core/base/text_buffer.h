@@ -1,10 +1,9 @@
 #pragma once
 
-#include <charconv>
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 #include "core/base/mark.h"
@@ -22,24 +21,30 @@ template <std::size_t Capacity>
 class TextBuffer {
  public:
   TextBuffer& append(std::string_view text) noexcept {
-    const std::size_t room = kTextCapacity - length_;
-    if (truncated_ || text.size() > room) [[unlikely]]
-      return append_truncated(text, room);
-    std::memcpy(bytes_ + length_, text.data(), text.size());
-    length_ += text.size();
+    if (truncated_) return *this;
+    const std::size_t taken = std::min(text.size(), kTextCapacity - length_);
+    length_ += text.copy(bytes_ + length_, taken);
+    if (taken != text.size()) end_truncated();
     return *this;
   }
 
-  template <std::integral Integer>
-  requires(!std::same_as<Integer, bool> &&
-           !std::same_as<Integer, char>) TextBuffer& append_decimal(Integer value) noexcept {
-    return append_number(value, kDecimal);
+  template <std::unsigned_integral Integer>
+  TextBuffer& append_decimal(Integer value) noexcept {
+    return append_digits(value, kDecimal);
+  }
+
+  template <std::signed_integral Integer>
+  TextBuffer& append_decimal(Integer value) noexcept {
+    // The smallest number has no positive twin, but as an unsigned one it negates rightly.
+    const auto bits = static_cast<std::uint64_t>(value);
+    if (value >= 0) return append_digits(bits, kDecimal);
+    return append("-").append_digits(-bits, kDecimal);
   }
 
   // Without leading zeros, after "0x".
   template <std::unsigned_integral Integer>
   TextBuffer& append_hex(Integer value) noexcept {
-    return append("0x").append_number(value, kHexadecimal);
+    return append("0x").append_digits(value, kHexadecimal);
   }
 
   [[nodiscard]] std::string_view view() const noexcept { return {bytes_, length_}; }
@@ -53,26 +58,26 @@ class TextBuffer {
  private:
   static constexpr std::string_view kEllipsis = "...";
   static constexpr std::size_t kTextCapacity = Capacity - 1;  // The newline needs one byte.
-  static constexpr int kDecimal = 10;
-  static constexpr int kHexadecimal = 16;
-  static constexpr std::size_t kDigitsMax = 20;  // of a 64-bit number, with its sign
+  static constexpr std::uint64_t kDecimal = 10;
+  static constexpr std::uint64_t kHexadecimal = 16;
+  static constexpr std::size_t kDigitsMax = 20;  // of a 64-bit number
   static_assert(kTextCapacity > kEllipsis.size());
 
-  template <std::integral Integer>
-  TextBuffer& append_number(Integer value, int base) noexcept {
+  // Not std::to_chars, whose tables would be symbols shared with the whole guest.
+  TextBuffer& append_digits(std::uint64_t value, std::uint64_t base) noexcept {
     char digits[kDigitsMax];
-    const std::to_chars_result result = std::to_chars(digits, digits + kDigitsMax, value, base);
-    return append({digits, static_cast<std::size_t>(result.ptr - digits)});
+    std::size_t begin = kDigitsMax;
+    do {
+      digits[--begin] = "0123456789abcdef"[value % base];
+      value /= base;
+    } while (value != 0);
+    return append({digits + begin, kDigitsMax - begin});
   }
 
-  TextBuffer& append_truncated(std::string_view text, std::size_t room) noexcept {
-    if (truncated_) return *this;
+  void end_truncated() noexcept {
     RSOCK_MARK(text_truncated);
     truncated_ = true;
-    std::memcpy(bytes_ + length_, text.data(), room);
-    length_ = kTextCapacity;
-    std::memcpy(bytes_ + length_ - kEllipsis.size(), kEllipsis.data(), kEllipsis.size());
-    return *this;
+    kEllipsis.copy(bytes_ + kTextCapacity - kEllipsis.size(), kEllipsis.size());
   }
 
   std::size_t length_ = 0;

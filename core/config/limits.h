@@ -32,8 +32,7 @@ inline constexpr int kInternalFdRoom = 32;
 static_assert(kInternalFdFloor + kInternalFdRoom < kUsualFdLimit);
 static_assert(kInternalFdFloor < kTrackedFdsMax);
 
-// Descriptors that a service manager may hand over at start (LISTEN_FDS), from 0 on: how many are
-// looked at.
+// Descriptors that a service manager may hand over at start (LISTEN_FDS): how many are looked at.
 inline constexpr int kListenFdsMax = 256;
 
 // One line of the log, with its newline. Longer ones are cut, so that a line is one write and

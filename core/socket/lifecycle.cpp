@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -122,10 +123,8 @@ void adopt_inherited() noexcept {
   for (int fd = 0; fd < kFirstListenFd; ++fd) adopt(fd);
   const char* count = std::getenv("LISTEN_FDS");
   if (count == nullptr) return;
-  const long fds = std::strtol(count, nullptr, 10);
-  for (int fd = kFirstListenFd; fd < kFirstListenFd + fds && fd < config::kListenFdsMax; ++fd) {
-    adopt(fd);
-  }
+  const long fds = std::min<long>(std::strtol(count, nullptr, 10), config::kListenFdsMax);
+  for (int fd = kFirstListenFd; fd < kFirstListenFd + fds; ++fd) adopt(fd);
 }
 
 void descriptors_received(const msghdr& message) noexcept {

@@ -45,6 +45,7 @@ constexpr PinningOption kPinningOptions[] = {
 
 bool is_zero(const void* value, unsigned int length) {
   int number = 0;
+  if (value == nullptr) return true;
   std::memcpy(&number, value, length < sizeof(number) ? length : sizeof(number));
   return number == 0;
 }
