@@ -224,9 +224,9 @@ inline auto duplicate_onto(int from, int to, Call call) {
 // close_range() over the ranges between our own descriptors.
 template <typename Call>
 inline long close_ranges(unsigned int first, unsigned int last, int flags, Call call) {
-  constexpr int kKnownFlags = CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC;
-  const bool closes =
-      first <= last && (flags & ~kKnownFlags) == 0 && (flags & CLOSE_RANGE_CLOEXEC) == 0;
+  constexpr auto kCloseOnExec = static_cast<int>(CLOSE_RANGE_CLOEXEC);
+  constexpr int kKnownFlags = static_cast<int>(CLOSE_RANGE_UNSHARE) | kCloseOnExec;
+  const bool closes = first <= last && (flags & ~kKnownFlags) == 0 && (flags & kCloseOnExec) == 0;
   // Forgetting comes before closing, so be sure that the kernel will close: nothing is there.
   if (!closes || call(UINT_MAX, UINT_MAX) != 0) return call(first, last);
   table().forget_range(first, last);

@@ -15,6 +15,8 @@ namespace process = rsock::process;
 using rsock::edge::sys;
 
 using SyscallFunction = long (*)(long, ...);
+using VforkFunction = pid_t (*)();
+using DlopenFunction = void* (*)(const char*, int);
 
 namespace {
 
@@ -38,19 +40,19 @@ long rsock_early_syscall(long number, ...);
 [[gnu::visibility("hidden")]] constinit std::atomic<SyscallFunction> rsock_real_syscall{
     &rsock_early_syscall};
 
-[[gnu::visibility("hidden")]] auto rsock_prepare_vfork() {
+[[gnu::visibility("hidden")]] VforkFunction rsock_prepare_vfork() {
   const edge::ErrnoKeeper keeper;
   rsock::os::note_vfork();
   return sys().vfork.get();
 }
 
-[[gnu::visibility("hidden")]] auto rsock_prepare_alias_vfork() {
+[[gnu::visibility("hidden")]] VforkFunction rsock_prepare_alias_vfork() {
   const edge::ErrnoKeeper keeper;
   rsock::os::note_vfork();
   return sys().__vfork.get();
 }
 
-[[gnu::visibility("hidden")]] auto rsock_prepare_dlopen(const char* file, int mode) {
+[[gnu::visibility("hidden")]] DlopenFunction rsock_prepare_dlopen(const char* file, int mode) {
   if ((mode & RTLD_DEEPBIND) != 0) note_deepbind(file);
   return sys().dlopen.get();
 }
