@@ -9,6 +9,7 @@
 #include "core/config/limits.h"
 #include "core/os/inode.h"
 #include "tests/death.h"
+#include "tests/os/drop_internal_fds.h"
 #include "tests/os/failing_call.h"
 
 namespace {
@@ -20,17 +21,10 @@ using testing::run_in_child;
 
 int some_fd() { return open("/dev/null", O_RDONLY); }
 
-void forget_those_of_other_cases() {
-  for (const InternalFd which : {InternalFd::stats_page, InternalFd::log_file}) {
-    const int fd = os::internal_fd(which);
-    if (fd >= 0) os::drop_internal_fd(which, os::inode_of(fd));
-  }
-}
-
 // Each case keeps a descriptor for good, so it runs in a process of its own.
 #define IN_CHILD(...)                            \
   const testing::Death death = run_in_child([] { \
-    forget_those_of_other_cases();               \
+    testing::drop_internal_fds();                \
     __VA_ARGS__                                  \
   });                                            \
   INFO(death.text);                              \

@@ -17,6 +17,7 @@
 #include "core/os/inode.h"
 #include "core/os/internal_fds.h"
 #include "tests/death.h"
+#include "tests/os/drop_internal_fds.h"
 #include "tests/os/failing_call.h"
 #include "tests/socket/own_page.h"
 
@@ -36,17 +37,12 @@ stats::Publisher& publisher() {
   return fresh;
 }
 
-void forget_page_of_other_cases() {
-  const int fd = os::internal_fd(InternalFd::stats_page);
-  if (fd >= 0) os::drop_internal_fd(InternalFd::stats_page, os::inode_of(fd));
-}
-
 #define EXPECT(condition) \
   if (!(condition)) _exit(__LINE__ % 200 + 1)
 
 #define IN_CHILD(...)                            \
   const testing::Death death = run_in_child([] { \
-    forget_page_of_other_cases();                \
+    testing::drop_internal_fds();                \
     __VA_ARGS__                                  \
   });                                            \
   INFO(death.text);                              \
@@ -157,7 +153,7 @@ void fail_each_call(bool may_be_without_row) {
   for (int nth = 1; nth < 20; ++nth) {
     bool reached = false;
     const testing::Death death = run_in_child([nth, may_be_without_row] {
-      forget_page_of_other_cases();
+      testing::drop_internal_fds();
       const int free_before = dup(0);
       close(free_before);
       const FailingCall<slot> failing(nth, ENOSYS);
