@@ -7,9 +7,19 @@
 namespace rsock::os {
 
 // The inode number of what `fd` names, by which /proc shows it; zero if there is nothing.
+// Async-signal-safe; errno may change.
 [[nodiscard]] inline std::uint64_t inode_of(int fd) noexcept {
   struct stat status {};
   return fd >= 0 && sys().fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+
+// A number by which to tell whether a descriptor still names the file that it once named: inodes
+// of different file systems may have one number. Zero if there is nothing.
+[[nodiscard]] inline std::uint64_t file_identity(int fd) noexcept {
+  constexpr int kDeviceShift = 48;
+  struct stat status {};
+  if (fd < 0 || sys().fstat(fd, &status) != 0) return 0;
+  return status.st_ino ^ (status.st_dev << kDeviceShift);
 }
 
 }  // namespace rsock::os

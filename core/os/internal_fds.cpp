@@ -4,16 +4,33 @@
 #include <cerrno>
 
 #include "core/config/limits.h"
+#include "core/os/inode.h"
 #include "core/os/syscalls.h"
 
 namespace rsock::os {
 
 namespace {
 
-// Descriptor plus one, so that zero-initialised memory means "none".
-constinit std::atomic<int> fds_plus_one[kInternalFdCount]{};
+struct Kept {
+  // Descriptor plus one, so that zero-initialised memory means "none".
+  std::atomic<int> fd_plus_one;
+  // Of the file; zero: not known yet. A program that closes ours by a raw system call, and then
+  // gets the number for a file of its own, shows by another identity.
+  std::atomic<std::uint64_t> identity;
+};
 
-std::atomic<int>& slot(InternalFd which) { return fds_plus_one[static_cast<int>(which)]; }
+constinit Kept kept[kInternalFdCount]{};
+
+Kept& slot(InternalFd which) { return kept[static_cast<int>(which)]; }
+
+// Whether `fd`, which is in `one`, still names our file. If not, it is forgotten.
+bool is_still_ours(Kept& one, int fd) {
+  const std::uint64_t identity = one.identity.load(std::memory_order_acquire);
+  if (identity == 0 || file_identity(fd) == identity) return true;
+  int expected = fd + 1;
+  one.fd_plus_one.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
+  return false;
+}
 
 // High, but not so high that the kernel must grow the descriptor table (every fork copies it).
 int lowest_internal_number() {
@@ -30,45 +47,54 @@ int move_high(int fd) { return sys().fcntl(fd, F_DUPFD_CLOEXEC, lowest_internal_
 }  // namespace
 
 int internal_fd(InternalFd which) noexcept {
-  return slot(which).load(std::memory_order_acquire) - 1;
+  return slot(which).fd_plus_one.load(std::memory_order_acquire) - 1;
 }
 
 int keep_internal_fd(InternalFd which, int fd) noexcept {
+  const std::uint64_t identity = file_identity(fd);
   const int high = move_high(fd);
   const int error = errno;
   sys().close(fd);
   if (high < 0) return -error;
+  Kept& one = slot(which);
   int none = 0;
-  if (slot(which).compare_exchange_strong(none, high + 1, std::memory_order_acq_rel)) return high;
-  sys().close(high);
-  return none - 1;
+  if (!one.fd_plus_one.compare_exchange_strong(none, high + 1, std::memory_order_acq_rel)) {
+    sys().close(high);
+    return none - 1;
+  }
+  one.identity.store(identity, std::memory_order_release);
+  return high;
 }
 
-void drop_internal_fd(InternalFd which, std::uint64_t inode) noexcept {
-  const int fd = slot(which).exchange(0, std::memory_order_acq_rel) - 1;
-  struct stat status {};
-  if (fd >= 0 && sys().fstat(fd, &status) == 0 && status.st_ino == inode) sys().close(fd);
+void drop_internal_fd(InternalFd which) noexcept {
+  Kept& one = slot(which);
+  const int fd = internal_fd(which);
+  if (fd < 0 || !is_still_ours(one, fd)) return;
+  one.identity.store(0, std::memory_order_relaxed);
+  one.fd_plus_one.store(0, std::memory_order_release);
+  sys().close(fd);
 }
 
 int first_internal_fd_in(unsigned int first, unsigned int last) noexcept {
   int found = -1;
-  for (const auto& fd_plus_one : fds_plus_one) {
-    const int fd = fd_plus_one.load(std::memory_order_relaxed) - 1;
+  for (Kept& one : kept) {
+    const int fd = one.fd_plus_one.load(std::memory_order_relaxed) - 1;
     if (fd < 0 || static_cast<unsigned int>(fd) < first || static_cast<unsigned int>(fd) > last) {
       continue;
     }
-    if (found < 0 || fd < found) found = fd;
+    if ((found < 0 || fd < found) && is_still_ours(one, fd)) found = fd;
   }
   return found;
 }
 
 void make_way_for(int fd) noexcept {
-  for (auto& fd_plus_one : fds_plus_one) {
+  for (Kept& one : kept) {
     int expected = fd + 1;
-    if (fd < 0 || fd_plus_one.load(std::memory_order_relaxed) != expected) continue;
+    if (fd < 0 || one.fd_plus_one.load(std::memory_order_relaxed) != expected) continue;
+    if (!is_still_ours(one, fd)) continue;
     const int moved = move_high(fd);
-    fd_plus_one.compare_exchange_strong(expected, moved < 0 ? 0 : moved + 1,
-                                        std::memory_order_acq_rel);
+    one.fd_plus_one.compare_exchange_strong(expected, moved < 0 ? 0 : moved + 1,
+                                            std::memory_order_acq_rel);
   }
 }
 

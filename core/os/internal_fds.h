@@ -22,11 +22,11 @@ inline constexpr int kInternalFdCount = 2;
 // negative errno when there is no room, and then there is none.
 [[nodiscard]] int keep_internal_fd(InternalFd which, int fd) noexcept;
 
-// Closes the descriptor if it still is the file that `inode` names (the program may have closed
-// it by a raw system call and the number be in use for something else), and forgets it.
-void drop_internal_fd(InternalFd which, std::uint64_t inode) noexcept;
+// Closes the descriptor, if it still is ours, and forgets it. Not while other threads use it.
+void drop_internal_fd(InternalFd which) noexcept;
 
-// The smallest of our descriptors in [first, last], or -1.
+// The smallest of our descriptors in [first, last], or -1. A number that the program has closed by
+// a raw system call and uses for a file of its own is not ours any more.
 [[nodiscard]] int first_internal_fd_in(unsigned int first, unsigned int last) noexcept;
 
 [[nodiscard]] inline bool is_internal_fd(int fd) noexcept {

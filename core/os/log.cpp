@@ -17,20 +17,20 @@ constinit std::atomic<config::LogLevel> threshold{config::LogLevel::error};
 
 // What standard error was when the library started. A daemon closes it, and the number may
 // become a connection or a database file: our text has no business there.
-constinit std::atomic<std::uint64_t> stderr_inode{0};
+constinit std::atomic<std::uint64_t> stderr_identity{0};
 
 int log_target() {
   const int file = internal_fd(InternalFd::log_file);
   if (file >= 0) return file;
-  const std::uint64_t inode = stderr_inode.load(std::memory_order_relaxed);
-  return inode != 0 && inode_of(STDERR_FILENO) == inode ? STDERR_FILENO : -1;
+  const std::uint64_t identity = stderr_identity.load(std::memory_order_relaxed);
+  return identity != 0 && file_identity(STDERR_FILENO) == identity ? STDERR_FILENO : -1;
 }
 
 }  // namespace
 
 void open_log(config::LogLevel level_max, const char* path) noexcept {
   threshold.store(level_max, std::memory_order_relaxed);
-  stderr_inode.store(inode_of(STDERR_FILENO), std::memory_order_relaxed);
+  stderr_identity.store(file_identity(STDERR_FILENO), std::memory_order_relaxed);
   if (*path == '\0') return;
   const int fd =
       sys().open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, kLogFileMode);

@@ -48,6 +48,16 @@ void pin_by_protocol(const SocketRef& socket, int protocol) {
   if (protocol == IPPROTO_MPTCP) pin(socket, Reason::mptcp);
 }
 
+// By fstat, which every program may call: a seccomp filter may kill for a socket call.
+bool is_socket(int fd) {
+  struct stat status {};
+  return os::sys().fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+void adopt_if_socket(int fd) {
+  if (is_socket(fd)) adopt(fd);
+}
+
 // Changes the role from one of those before a connection. False when it already had another.
 bool begin_role(const SocketRef& socket, Role role) {
   Role fresh = Role::fresh;
@@ -120,11 +130,11 @@ void adopt(int fd) noexcept {
 }
 
 void adopt_inherited() noexcept {
-  for (int fd = 0; fd < kFirstListenFd; ++fd) adopt(fd);
+  for (int fd = 0; fd < kFirstListenFd; ++fd) adopt_if_socket(fd);
   const char* count = std::getenv("LISTEN_FDS");
   if (count == nullptr) return;
   const long fds = std::min<long>(std::strtol(count, nullptr, 10), config::kListenFdsMax);
-  for (int fd = kFirstListenFd; fd < kFirstListenFd + fds; ++fd) adopt(fd);
+  for (int fd = kFirstListenFd; fd < kFirstListenFd + fds; ++fd) adopt_if_socket(fd);
 }
 
 void descriptors_received(const msghdr& message) noexcept {

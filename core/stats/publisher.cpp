@@ -163,7 +163,7 @@ void Publisher::note_row_used(std::uint32_t index) noexcept {
 void Publisher::after_fork_in_child() noexcept {
   PageHeader* header = header_.load(std::memory_order_acquire);
   if (header == nullptr) return;
-  os::drop_internal_fd(InternalFd::stats_page, header->inode);
+  os::drop_internal_fd(InternalFd::stats_page);
   int fd = make_page_file();
   if (fd >= 0) fd = os::keep_internal_fd(InternalFd::stats_page, fd);
   if (!replace_with_copy(header, fd, 0, kFirstMappingBytes)) header_.store(nullptr);

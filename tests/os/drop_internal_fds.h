@@ -1,6 +1,5 @@
 #pragma once
 
-#include "core/os/inode.h"
 #include "core/os/internal_fds.h"
 
 namespace rsock::testing {
@@ -8,8 +7,7 @@ namespace rsock::testing {
 // Closes the library's own descriptors, which an earlier case of the same process may have left.
 inline void drop_internal_fds() {
   for (const os::InternalFd which : {os::InternalFd::stats_page, os::InternalFd::log_file}) {
-    const int fd = os::internal_fd(which);
-    if (fd >= 0) os::drop_internal_fd(which, os::inode_of(fd));
+    os::drop_internal_fd(which);
   }
 }
 

@@ -118,17 +118,28 @@ TEST_CASE("where it can't move, it is given up and not confused with the program
 TEST_CASE("dropping closes ours, and nothing that has taken its number") {
   IN_CHILD({
     int kept = os::keep_internal_fd(InternalFd::stats_page, some_fd());
-    os::drop_internal_fd(InternalFd::stats_page, os::inode_of(kept));
+    os::drop_internal_fd(InternalFd::stats_page);
     EXPECT(fcntl(kept, F_GETFD) == -1);
     EXPECT(os::internal_fd(InternalFd::stats_page) == -1);
 
     kept = os::keep_internal_fd(InternalFd::stats_page, some_fd());
-    const auto inode = os::inode_of(kept);
     int pipe_fds[2];
     EXPECT(pipe(pipe_fds) == 0);
     EXPECT(dup2(pipe_fds[0], kept) == kept);  // Behind our back: the real dup2.
-    os::drop_internal_fd(InternalFd::stats_page, inode);
+    os::drop_internal_fd(InternalFd::stats_page);
     EXPECT(fcntl(kept, F_GETFD) != -1);
+  });
+}
+
+TEST_CASE("a number that has become the program's own behind our back is its own") {
+  IN_CHILD({
+    const int kept = os::keep_internal_fd(InternalFd::stats_page, some_fd());
+    EXPECT(os::is_internal_fd(kept));
+    int pipe_fds[2];
+    EXPECT(pipe(pipe_fds) == 0);
+    EXPECT(dup2(pipe_fds[0], kept) == kept);
+    EXPECT(!os::is_internal_fd(kept));
+    EXPECT(os::internal_fd(InternalFd::stats_page) == -1);
   });
 }
 
