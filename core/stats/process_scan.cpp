@@ -1,17 +1,14 @@
 #include "core/stats/process_scan.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <memory>
+#include <system_error>
 #include <unordered_map>
 
 namespace rsock::stats {
@@ -22,11 +19,6 @@ constexpr std::string_view kLibraryName = "librsock.so";
 constexpr std::size_t kLinkBytes = 128;  // longer than any link that matters here
 
 using FdsByInode = std::unordered_map<std::uint64_t, std::vector<int>>;
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const { closedir(directory); }
-};
-using Directory = std::unique_ptr<DIR, CloseDirectory>;
 
 std::string proc_path(int pid, std::string_view rest) {
   return "/proc/" + std::to_string(pid) + "/" + std::string(rest);
@@ -39,21 +31,23 @@ std::optional<int> parse_int(std::string_view text) {
   return number;
 }
 
-// Calls visit(number) for each entry of a directory whose name is a number; false if it can't be
-// read.
+// Calls visit(number, path) for each entry of a directory whose name is a number.
 template <typename Visit>
-bool for_each_number(const std::string& path, Visit visit) {
-  const Directory directory(opendir(path.c_str()));
-  if (directory == nullptr) return false;
-  while (const dirent* entry = readdir(directory.get())) {  // NOLINT(concurrency-mt-unsafe)
-    if (const auto number = parse_int(entry->d_name)) visit(*number, dirfd(directory.get()));
+std::error_code for_each_number(const std::string& path, Visit visit) {
+  std::error_code error;
+  std::filesystem::directory_iterator entries(path, error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    const std::string& entry = entries->path().native();
+    if (const auto number = parse_int(std::string_view(entry).substr(entry.rfind('/') + 1))) {
+      visit(*number, entry);
+    }
   }
-  return true;
+  return error;
 }
 
-std::string link_target(int directory, const std::string& name) {
+std::string link_target(const std::string& path) {
   std::array<char, kLinkBytes> target{};
-  const ssize_t length = readlinkat(directory, name.c_str(), target.data(), target.size());
+  const ssize_t length = readlink(path.c_str(), target.data(), target.size());
   return {target.data(), length > 0 ? static_cast<std::size_t>(length) : 0};
 }
 
@@ -128,7 +122,7 @@ bool maps_library(std::string_view line) {
 
 std::vector<Process> ProcessScan::all() {
   std::vector<Process> processes;
-  for_each_number("/proc", [this, &processes](int pid, int) {
+  for_each_number("/proc", [this, &processes](int pid, const std::string&) {
     std::string why;
     if (auto process = one(pid, why)) processes.push_back(std::move(*process));
   });
@@ -143,17 +137,17 @@ std::optional<Process> ProcessScan::one(int pid, std::string& why) {
   process.program = command_of(pid);
   FdsByInode fds;
   int page_fd = -1;
-  const bool visible =
-      for_each_number(proc_path(pid, "fd"), [&fds, &page_fd](int fd, int directory) {
-        const std::string target = link_target(directory, std::to_string(fd));
+  const std::error_code error =
+      for_each_number(proc_path(pid, "fd"), [&fds, &page_fd](int fd, const std::string& path) {
+        const std::string target = link_target(path);
         if (const auto inode = parse_socket_link(target)) {
           fds[*inode].push_back(fd);
         } else if (is_page_link(target)) {
           page_fd = fd;
         }
       });
-  if (!visible) {
-    why = std::strerror(errno);
+  if (error) {
+    why = error.message();
     return std::nullopt;
   }
   if (page_fd < 0 && !has_library(pid)) {
@@ -170,7 +164,7 @@ std::optional<Process> ProcessScan::one(int pid, std::string& why) {
 }
 
 const TcpSockets& ProcessScan::sockets_of(int pid) {
-  const std::string name = link_target(AT_FDCWD, proc_path(pid, "ns/net"));
+  const std::string name = link_target(proc_path(pid, "ns/net"));
   const auto known = by_namespace_.find(name);
   if (known != by_namespace_.end() && !name.empty()) return known->second;
   return by_namespace_[name] = tcp_sockets_of(pid);
