@@ -47,18 +47,17 @@ class ErrnoKeeper {
 template <typename Call>
 [[gnu::always_inline]] inline auto receive(int fd, int flags, Call call) {
   const Handle handle = table().peek(fd);
-  if (!handle) [[likely]]
-    return call();
+  if (!handle) [[likely]] return call();
   const auto bytes = call();
   socket::received(handle, flags, static_cast<ssize_t>(bytes));
   return bytes;
 }
 
+// Bytes into `fd`.
 template <typename Call>
 [[gnu::always_inline]] inline auto send(int fd, int flags, Call call) {
   const Handle handle = table().peek(fd);
-  if (!handle) [[likely]]
-    return call();
+  if (!handle) [[likely]] return call();
   const auto bytes = call();
   socket::sent(handle, flags, static_cast<ssize_t>(bytes));
   return bytes;
