@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <climits>
 
+#include "core/os/errno_keeper.h"
 #include "core/os/internal_fds.h"
 #include "core/os/syscalls.h"
 #include "core/socket/lifecycle.h"
@@ -24,30 +25,18 @@
 // This is the only place where errno lives. A body leaves it as the real call left it.
 namespace rsock::edge {
 
+using os::ErrnoKeeper;
 using os::sys;
 using socket::Handle;
 using socket::table;
-
-// Keeps errno over work of our own.
-class ErrnoKeeper {
- public:
-  ErrnoKeeper() = default;
-  ErrnoKeeper(const ErrnoKeeper&) = delete;
-  ErrnoKeeper& operator=(const ErrnoKeeper&) = delete;
-  ~ErrnoKeeper() { errno = saved_; }
-
-  [[nodiscard]] int saved() const { return saved_; }
-
- private:
-  int saved_ = errno;
-};
 
 // Bytes out of `fd`. No reference is held during the call: it may block for ever, and
 // pthread_cancel may end the thread in it.
 template <typename Call>
 [[gnu::always_inline]] inline auto receive(int fd, int flags, Call call) {
   const Handle handle = table().peek(fd);
-  if (!handle) [[likely]] return call();
+  if (!handle) [[likely]]
+    return call();
   const auto bytes = call();
   socket::received(handle, flags, static_cast<ssize_t>(bytes));
   return bytes;
@@ -57,7 +46,8 @@ template <typename Call>
 template <typename Call>
 [[gnu::always_inline]] inline auto send(int fd, int flags, Call call) {
   const Handle handle = table().peek(fd);
-  if (!handle) [[likely]] return call();
+  if (!handle) [[likely]]
+    return call();
   const auto bytes = call();
   socket::sent(handle, flags, static_cast<ssize_t>(bytes));
   return bytes;
@@ -210,11 +200,12 @@ template <typename Call>
 inline auto duplicate_onto(int from, int to, Call call) {
   if (from == to) return call();
   const int entry_errno = errno;
-  os::make_way_for(to);
+  const int spare = os::spare_internal_fd(to);
   const Handle replaced = table().begin_replacement(to);
   errno = entry_errno;
   const auto result = call();
   const ErrnoKeeper keeper;
+  os::settle_internal_fd(to, spare, result >= 0);
   table().end_replacement(to, replaced, result >= 0);
   if (result >= 0) table().share(from, to);
   return result;

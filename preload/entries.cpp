@@ -43,18 +43,18 @@ long rsock_early_syscall(long number, ...);
 [[gnu::visibility("hidden")]] VforkFunction rsock_prepare_vfork() {
   const edge::ErrnoKeeper keeper;
   rsock::os::note_vfork();
-  return sys().vfork.get();
+  return sys().vfork.resolved();
 }
 
 [[gnu::visibility("hidden")]] VforkFunction rsock_prepare_alias_vfork() {
   const edge::ErrnoKeeper keeper;
   rsock::os::note_vfork();
-  return sys().__vfork.get();
+  return sys().__vfork.resolved();
 }
 
 [[gnu::visibility("hidden")]] DlopenFunction rsock_prepare_dlopen(const char* file, int mode) {
   if ((mode & RTLD_DEEPBIND) != 0) note_deepbind(file);
-  return sys().dlopen.get();
+  return sys().dlopen.resolved();
 }
 }
 

@@ -2,8 +2,10 @@
 
 #include <atomic>
 #include <cerrno>
+#include <climits>
 
 #include "core/config/limits.h"
+#include "core/os/address_space.h"
 #include "core/os/inode.h"
 #include "core/os/syscalls.h"
 
@@ -46,6 +48,8 @@ int move_high(int fd) { return sys().fcntl(fd, F_DUPFD_CLOEXEC, lowest_internal_
 
 }  // namespace
 
+constinit std::atomic<int> lowest_internal_fd{INT_MAX};
+
 int internal_fd(InternalFd which) noexcept {
   return slot(which).fd_plus_one.load(std::memory_order_acquire) - 1;
 }
@@ -63,6 +67,9 @@ int keep_internal_fd(InternalFd which, int fd) noexcept {
     return none - 1;
   }
   one.identity.store(identity, std::memory_order_release);
+  int lowest = lowest_internal_fd.load(std::memory_order_relaxed);
+  while (high < lowest && !lowest_internal_fd.compare_exchange_weak(lowest, high)) {
+  }
   return high;
 }
 
@@ -87,13 +94,21 @@ int first_internal_fd_in(unsigned int first, unsigned int last) noexcept {
   return found;
 }
 
-void make_way_for(int fd) noexcept {
+int spare_internal_fd(int fd) noexcept {
+  if (!is_internal_fd(fd) || address_space_is_borrowed()) return -1;
+  return move_high(fd);
+}
+
+void settle_internal_fd(int fd, int spare, bool replaced) noexcept {
+  if (!replaced) {
+    if (spare >= 0) sys().close(spare);
+    return;
+  }
+  if (address_space_is_borrowed()) return;
+  // Without a spare, ours is gone now.
   for (Kept& one : kept) {
     int expected = fd + 1;
-    if (fd < 0 || one.fd_plus_one.load(std::memory_order_relaxed) != expected) continue;
-    if (!is_still_ours(one, fd)) continue;
-    const int moved = move_high(fd);
-    one.fd_plus_one.compare_exchange_strong(expected, moved < 0 ? 0 : moved + 1,
+    one.fd_plus_one.compare_exchange_strong(expected, spare < 0 ? 0 : spare + 1,
                                             std::memory_order_acq_rel);
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <climits>
+#include <atomic>
 #include <cstdint>
 
 namespace rsock::os {
@@ -29,13 +29,20 @@ void drop_internal_fd(InternalFd which) noexcept;
 // a raw system call and uses for a file of its own is not ours any more.
 [[nodiscard]] int first_internal_fd_in(unsigned int first, unsigned int last) noexcept;
 
+// No internal descriptor has ever had a smaller number.
+extern constinit std::atomic<int> lowest_internal_fd;
+
 [[nodiscard]] inline bool is_internal_fd(int fd) noexcept {
-  return fd >= 0 &&
-         first_internal_fd_in(static_cast<unsigned int>(fd), static_cast<unsigned int>(fd)) == fd;
+  if (fd < lowest_internal_fd.load(std::memory_order_relaxed)) [[likely]]
+    return false;
+  const auto number = static_cast<unsigned int>(fd);
+  return first_internal_fd_in(number, number) == fd;
 }
 
-// The program is about to put a file of its own at number `fd` (dup2): if ours is there, it moves
-// away first.
-void make_way_for(int fd) noexcept;
+// The program is about to put a file of its own at number `fd` (dup2). If ours is there, gives
+// back a second descriptor for it, else -1. settle_internal_fd() is told whether the program's
+// call succeeded: ours then is the second, or else stays and the second is closed.
+[[nodiscard]] int spare_internal_fd(int fd) noexcept;
+void settle_internal_fd(int fd, int spare, bool replaced) noexcept;
 
 }  // namespace rsock::os

@@ -86,6 +86,13 @@ class Slot {
   using Pointer = P;
 
   [[nodiscard]] Pointer get() const noexcept { return pointer_.load(std::memory_order_relaxed); }
+  // The real function, never the stub: for a caller that must jump to it.
+  [[nodiscard]] Pointer resolved() const noexcept {
+    const Pointer pointer = get();
+    if (pointer != &Stub<name, Pointer>::call) [[likely]]
+      return pointer;
+    return reinterpret_cast<Pointer>(resolve(name));
+  }
   void set(Pointer pointer) noexcept { pointer_.store(pointer, std::memory_order_relaxed); }
 
  private:

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "core/os/address_space.h"
+#include "core/os/errno_keeper.h"
 #include "core/os/syscalls.h"
 #include "core/stats/publisher.h"
 
@@ -26,6 +27,7 @@ int start_forked_child(void* start) {
 }  // namespace
 
 void after_fork_in_child() noexcept {
+  const os::ErrnoKeeper keeper;
   os::note_own_address_space();
   stats::publisher().after_fork_in_child();
 }

@@ -6,7 +6,7 @@ namespace rsock::process {
 
 // Called in a process just made by fork, before the program's own code goes on: the child gets
 // its own stats page and leaves its parent's alone. Calling it twice does no harm.
-// Async-signal-safe.
+// Async-signal-safe; errno stays.
 void after_fork_in_child() noexcept;
 
 // Makes after_fork_in_child() run in every child that libc makes for itself (fork, daemon,

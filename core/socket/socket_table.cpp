@@ -42,12 +42,12 @@ void close_row(stats::ConnectionRow& row) {
 constinit SocketTable socket_table_instance;
 
 SocketRef SocketTable::acquire(Handle handle) noexcept {
-  return handle && pool_.acquire(handle) ? SocketRef(handle) : SocketRef();
+  if (!handle || os::address_space_is_borrowed()) return SocketRef();
+  return pool_.acquire(handle) ? SocketRef(handle) : SocketRef();
 }
 
 SocketRef SocketTable::track(int fd, stats::Role role) noexcept {
   if (os::address_space_is_borrowed()) return SocketRef();
-  purge_stale(fd);
   SocketRef ref = make(fd, role);
   if (!ref) {
     publisher().count(Counter::sockets_untracked);
@@ -57,7 +57,7 @@ SocketRef SocketTable::track(int fd, stats::Role role) noexcept {
   const bool acquired = pool_.acquire(ref.handle());  // For the slot.
   RSOCK_DCHECK(acquired);
   if (descriptors_.put(fd, ref.handle(), previous)) {
-    drop_if_any(previous);
+    drop_stale(previous);
     return ref;
   }
   drop_reference(ref.handle());
@@ -78,14 +78,18 @@ SocketRef SocketTable::make(int fd, stats::Role role) noexcept {
 }
 
 void SocketTable::purge(int fd) noexcept {
-  if (os::address_space_is_borrowed()) return;
-  RSOCK_MARK(stale_slot_purged);
-  publisher().count(Counter::stale_purged);
-  drop_if_any(descriptors_.take(fd));
+  if (!os::address_space_is_borrowed()) drop_stale(descriptors_.take(fd));
 }
 
-void SocketTable::forget(int fd) noexcept {
-  if (peek(fd) && !os::address_space_is_borrowed()) drop_if_any(descriptors_.take(fd));
+void SocketTable::forget_followed(int fd) noexcept {
+  if (!os::address_space_is_borrowed()) drop_if_any(descriptors_.take(fd));
+}
+
+void SocketTable::drop_stale(Handle handle) noexcept {
+  if (!handle) return;
+  RSOCK_MARK(stale_slot_purged);
+  publisher().count(Counter::stale_purged);
+  drop_reference(handle);
 }
 
 void SocketTable::forget_range(unsigned int first, unsigned int last) noexcept {
@@ -106,7 +110,8 @@ void SocketTable::share(int from, int to) noexcept {
   } else {
     previous = descriptors_.take(to);
   }
-  drop_if_any(previous);
+  // What a call was to replace has gone before (begin_replacement); this is older.
+  drop_stale(previous);
 }
 
 Handle SocketTable::begin_replacement(int fd) noexcept {

@@ -30,7 +30,8 @@ class SocketTable {
   // The handle at `fd`, or none; see DescriptorTable::peek.
   [[nodiscard]] Handle peek(int fd) const noexcept { return descriptors_.peek(fd); }
 
-  // A counted reference to the socket that `handle` names, if it is still there.
+  // A counted reference to the socket that `handle` names, if it is still there. None in a child
+  // in its parent's memory: what it does is not the parent's doing.
   [[nodiscard]] SocketRef acquire(Handle handle) noexcept;
 
   // The kernel has just given out `fd` for a TCP socket: follow it. Whatever was remembered of an
@@ -45,7 +46,9 @@ class SocketTable {
   }
 
   // The program is about to close `fd`, or every descriptor in [first, last].
-  void forget(int fd) noexcept;
+  void forget(int fd) noexcept {
+    if (peek(fd)) forget_followed(fd);
+  }
   void forget_range(unsigned int first, unsigned int last) noexcept;
 
   // The kernel has just made `to` a duplicate of `from`. `from` names no socket of ours: `to` is
@@ -62,6 +65,8 @@ class SocketTable {
 
   [[nodiscard]] SocketRef make(int fd, stats::Role role) noexcept;
   void purge(int fd) noexcept;
+  void forget_followed(int fd) noexcept;
+  void drop_stale(Handle handle) noexcept;
   void drop_reference(Handle handle) noexcept;
   void drop_if_any(Handle handle) noexcept {
     if (handle) drop_reference(handle);

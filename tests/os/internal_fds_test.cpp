@@ -93,16 +93,31 @@ TEST_CASE("ranges find the lowest internal descriptor") {
   });
 }
 
-TEST_CASE("ours moves away when the program wants its number") {
+TEST_CASE("ours moves away when the program takes its number") {
   IN_CHILD({
     const int kept = os::keep_internal_fd(InternalFd::stats_page, some_fd());
     const auto inode = os::inode_of(kept);
-    os::make_way_for(kept);
-    const int moved = os::internal_fd(InternalFd::stats_page);
-    EXPECT(moved != kept && moved >= config::kInternalFdFloor);
-    EXPECT(os::inode_of(moved) == inode);
-    os::make_way_for(3);
-    EXPECT(os::internal_fd(InternalFd::stats_page) == moved);
+    const int spare = os::spare_internal_fd(kept);
+    EXPECT(spare >= config::kInternalFdFloor && spare != kept);
+    EXPECT(dup2(STDIN_FILENO, kept) == kept);
+    os::settle_internal_fd(kept, spare, true);
+    EXPECT(os::internal_fd(InternalFd::stats_page) == spare);
+    EXPECT(os::inode_of(spare) == inode);
+    EXPECT(!os::is_internal_fd(kept));
+    EXPECT(os::is_internal_fd(spare));
+  });
+}
+
+TEST_CASE("ours stays, and nothing is left open, when the program fails to take its number") {
+  IN_CHILD({
+    const int kept = os::keep_internal_fd(InternalFd::stats_page, some_fd());
+    const int spare = os::spare_internal_fd(kept);
+    os::settle_internal_fd(kept, spare, false);
+    EXPECT(os::internal_fd(InternalFd::stats_page) == kept);
+    EXPECT(fcntl(spare, F_GETFD) == -1);
+    EXPECT(os::spare_internal_fd(3) == -1);
+    os::settle_internal_fd(3, -1, true);
+    EXPECT(os::internal_fd(InternalFd::stats_page) == kept);
   });
 }
 
@@ -110,7 +125,10 @@ TEST_CASE("where it can't move, it is given up and not confused with the program
   IN_CHILD({
     const int kept = os::keep_internal_fd(InternalFd::stats_page, some_fd());
     const FailingCall<&os::Syscalls::fcntl> failing(1, EMFILE);
-    os::make_way_for(kept);
+    const int spare = os::spare_internal_fd(kept);
+    EXPECT(spare == -1);
+    EXPECT(dup2(STDIN_FILENO, kept) == kept);
+    os::settle_internal_fd(kept, spare, true);
     EXPECT(os::internal_fd(InternalFd::stats_page) == -1);
   });
 }

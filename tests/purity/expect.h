@@ -25,19 +25,20 @@ class Case {
 
 // Ends the process with a line on standard error. Async-signal-safe, and makes its system calls
 // past the library under test.
-[[noreturn]] void fail(const char* file, int line, const char* what, long got, long wanted) noexcept;
+[[noreturn]] void fail(const char* file, int line, std::string_view what, long got,
+                       long wanted) noexcept;
 
 // The case dies with SIGALRM if it is not done after this time: a deadlock is a failure.
 inline constexpr unsigned int kCaseSeconds = 60;
 
 // Keeps errno, which the failing path reads.
-inline void expect(bool condition, const char* file, int line, const char* what) noexcept {
+inline void expect(bool condition, const char* file, int line, std::string_view what) noexcept {
   if (!condition) [[unlikely]]
     fail(file, line, what, 0, 1);
 }
 
 inline void expect_equal(long got, long wanted, const char* file, int line,
-                         const char* what) noexcept {
+                         std::string_view what) noexcept {
   if (got != wanted) [[unlikely]]
     fail(file, line, what, got, wanted);
 }
@@ -46,7 +47,7 @@ inline void expect_equal(long got, long wanted, const char* file, int line,
 
 // NOLINTBEGIN(cppcoreguidelines-macro-usage): file and line of the test.
 #define EXPECT(condition) ::rsock::purity::expect((condition), __FILE__, __LINE__, #condition)
-#define EXPECT_EQUAL(got, wanted)                                                        \
+#define EXPECT_EQUAL(got, wanted)                                                            \
   ::rsock::purity::expect_equal(static_cast<long>(got), static_cast<long>(wanted), __FILE__, \
                                 __LINE__, #got " == " #wanted)
 

@@ -61,6 +61,10 @@ class Fixture {
   int file = -1;
   int epoll = -1;
 
+  // Bad arguments, which the compiler must not see through.
+  void* volatile nowhere = nullptr;
+  volatile int minus_one = -1;
+
   // What the call read, and what else the case saw: compared between the two implementations.
   char buffer[kBufferBytes] = {};
   long observed = 0;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cerrno>
+#include <climits>
 #include <cstddef>
+#include <iterator>
 
 #include "tests/purity/api.h"
 #include "tests/purity/fixture.h"
@@ -43,9 +46,7 @@ struct ListOf {
 
 }  // namespace rsock::purity
 
-#define FOREIGN_CASE_WITH(flags, name, ...)                                   \
-  {#name, ForeignCase::flags,                                                 \
-   []([[maybe_unused]] const Api& api, [[maybe_unused]] Fixture& f) -> long { \
-     __VA_ARGS__                                                              \
-   }},
+#define FOREIGN_CASE_WITH(flags, name, ...) \
+  {#name, ForeignCase::flags,               \
+   []([[maybe_unused]] const Api& api, [[maybe_unused]] Fixture& f) -> long { __VA_ARGS__ }},
 #define FOREIGN_CASE(name, ...) FOREIGN_CASE_WITH(kNoFlags, name, __VA_ARGS__)

@@ -219,14 +219,14 @@ constexpr char kReplaces[] = "takes no descriptor and replaces the process: proc
 constexpr char kEnds[] = "takes no descriptor and ends the process: processes.cpp";
 
 constexpr Exception kExceptions[] = {
-    {"fork", kProcess},        {"__fork", kProcess},   {"__libc_fork", kProcess},
-    {"_Fork", kProcess},       {"vfork", kProcess},    {"__vfork", kProcess},
-    {"clone", kProcess},       {"daemon", kProcess},   {"posix_spawn", kProcess},
-    {"posix_spawnp", kProcess}, {"execve", kReplaces}, {"execv", kReplaces},
-    {"execvp", kReplaces},     {"execvpe", kReplaces}, {"execl", kReplaces},
-    {"execlp", kReplaces},     {"execle", kReplaces},  {"execveat", kReplaces},
-    {"fexecve", kReplaces},    {"exit", kEnds},        {"_exit", kEnds},
-    {"_Exit", kEnds},          {"quick_exit", kEnds},  {"abort", kEnds},
+    {"fork", kProcess},         {"__fork", kProcess},   {"__libc_fork", kProcess},
+    {"_Fork", kProcess},        {"vfork", kProcess},    {"__vfork", kProcess},
+    {"clone", kProcess},        {"daemon", kProcess},   {"posix_spawn", kProcess},
+    {"posix_spawnp", kProcess}, {"execve", kReplaces},  {"execv", kReplaces},
+    {"execvp", kReplaces},      {"execvpe", kReplaces}, {"execl", kReplaces},
+    {"execlp", kReplaces},      {"execle", kReplaces},  {"execveat", kReplaces},
+    {"fexecve", kReplaces},     {"exit", kEnds},        {"_exit", kEnds},
+    {"_Exit", kEnds},           {"quick_exit", kEnds},  {"abort", kEnds},
 };
 
 }  // namespace

@@ -13,8 +13,8 @@
 
 #include "core/base/text_buffer.h"
 #include "tests/purity/expect.h"
-#include "tests/purity/foreign_cases.h"
 #include "tests/purity/forbidden.h"
+#include "tests/purity/foreign_cases.h"
 
 namespace rsock::purity {
 
@@ -138,8 +138,8 @@ PURITY_CASE(every_name_is_exercised) {
 PURITY_CASE(in_main) { run_all(0); }
 
 PURITY_CASE(in_signal_handler) {
-  native_api();
-  shim_api();
+  static_cast<void>(native_api());
+  static_cast<void>(shim_api());
   signal(SIGUSR1, &handle);
   EXPECT_EQUAL(raise(SIGUSR1), 0);
   EXPECT_EQUAL(handler_ran, 1);
@@ -155,8 +155,8 @@ PURITY_CASE(in_fork_child) {
 }
 
 PURITY_CASE(in_vfork_child) {
-  native_api();
-  shim_api();
+  static_cast<void>(native_api());
+  static_cast<void>(shim_api());
   const pid_t child = vfork();
   if (child == 0) run_in_vfork_child();
   await_success(child);

@@ -14,8 +14,7 @@ constexpr std::size_t kBytes = 8;
 
 // The buffer as a message of two parts with room for control data.
 struct Message {
-  explicit Message(Fixture& f)
-      : parts{{f.buffer, kBytes}, {f.buffer + kBytes, kBytes}}, header{} {
+  explicit Message(Fixture& f) : parts{{f.buffer, kBytes}, {f.buffer + kBytes, kBytes}}, header{} {
     header.msg_iov = parts;
     header.msg_iovlen = std::size(parts);
     header.msg_control = control;
@@ -87,11 +86,11 @@ constexpr timespec kNoTime{0, 0};
 // clang-format off
 constexpr ForeignCase kCases[] = {
   FOREIGN_CASE(read, return api.read(f.fd, f.buffer, kBytes);)
-  FOREIGN_CASE(read, return api.read(f.fd, nullptr, kBytes);)
+  FOREIGN_CASE(read, return api.read(f.fd, f.nowhere, kBytes);)
   FOREIGN_CASE(__read, return api.__read(f.fd, f.buffer, kBytes);)
   FOREIGN_CASE(__read_chk, return api.__read_chk(f.fd, f.buffer, kBytes, sizeof(f.buffer));)
   FOREIGN_CASE(readv, return api.readv(f.fd, Message(f).parts, 2);)
-  FOREIGN_CASE(readv, return api.readv(f.fd, nullptr, -1);)
+  FOREIGN_CASE(readv, return api.readv(f.fd, nullptr, f.minus_one);)
   FOREIGN_CASE(preadv2, return api.preadv2(f.fd, Message(f).parts, 2, -1, 0);)
   FOREIGN_CASE(preadv2, return api.preadv2(f.fd, Message(f).parts, 2, 3, 0);)
   FOREIGN_CASE(preadv64v2, return api.preadv64v2(f.fd, Message(f).parts, 2, -1, 0);)
@@ -107,7 +106,7 @@ constexpr ForeignCase kCases[] = {
     return api.recvmmsg(f.fd, messages.headers, 1, MSG_DONTWAIT, nullptr);)
 
   FOREIGN_CASE(write, return api.write(f.fd, "message", kBytes);)
-  FOREIGN_CASE(write, return api.write(f.fd, nullptr, kBytes);)
+  FOREIGN_CASE(write, return api.write(f.fd, f.nowhere, kBytes);)
   FOREIGN_CASE(__write, return api.__write(f.fd, "message", kBytes);)
   FOREIGN_CASE(writev, return api.writev(f.fd, Message(f).parts, 2);)
   FOREIGN_CASE(pwritev2, return api.pwritev2(f.fd, Message(f).parts, 2, -1, 0);)

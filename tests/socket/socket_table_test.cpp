@@ -104,8 +104,10 @@ TEST_CASE("dup'ed descriptors share one socket; the last close counts") {
 TEST_CASE("a duplicate of something else ends what the number was") {
   const TestFd fd = tcp_socket();
   static_cast<void>(table().track(fd, Role::fresh));
+  const auto purged_before = counted(Counter::stale_purged);
   table().share(0, fd);
   CHECK_FALSE(table().peek(fd));
+  CHECK(counted(Counter::stale_purged) == purged_before + 1);
 }
 
 TEST_CASE("a stale slot goes when its number is given out anew") {
@@ -206,11 +208,14 @@ TEST_CASE("in a parent's memory the table hears of nothing") {
     table().share(0, fd);
     CHECK_FALSE(table().begin_replacement(fd));
     CHECK_FALSE(table().track(other, Role::fresh));
+    CHECK_FALSE(table().acquire(handle));
+    socket::sent(handle, 0, 100);
   }
   os::note_own_address_space();
   CHECK(table().peek(fd) == handle);
   CHECK_FALSE(table().peek(other));
   CHECK(counted(Counter::sockets_tracked) == tracked_before);
+  CHECK(row_of(fd)->tx_tcp_bytes.load() == 0);
   table().forget(fd);
 }
 
