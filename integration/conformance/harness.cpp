@@ -103,17 +103,26 @@ void send_all(int fd, std::string_view data) {
 
 std::uint64_t fill(int fd, std::uint64_t seed) {
   std::uint64_t total = 0;
-  for (;;) {
-    const std::string chunk = pattern(seed, total, kFillBytes);
+  std::size_t size = kFillBytes;
+  int refused = 0;
+  // Room for a byte may be left where none is for more, and the peer's kernel makes some for what
+  // is under way: full is a socket that refuses a byte before and after a wait.
+  while (refused < 2) {
+    const std::string chunk = pattern(seed, total, size);
     const ssize_t put = send(fd, chunk.data(), chunk.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (put < 0) {
+    if (put > 0) {
+      total += static_cast<std::uint64_t>(put);
+      refused = 0;
+    } else if (size > 1) {
       REQUIRE(errno == EAGAIN);
-      // The peer's kernel may still make room for what is under way.
-      if (wait_for(fd, POLLOUT, kNotNowMs) == 0) return total;
-      continue;
+      size = 1;
+    } else {
+      REQUIRE(errno == EAGAIN);
+      ++refused;
+      if (wait_for(fd, POLLOUT, kNotNowMs) != 0) size = kFillBytes;
     }
-    total += static_cast<std::uint64_t>(put);
   }
+  return total;
 }
 
 int open_descriptors() {

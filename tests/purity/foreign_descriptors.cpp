@@ -84,11 +84,13 @@ int spawned_status(FILE* stream) { return stream == nullptr ? -1 : pclose(stream
 // clang-format off
 constexpr ForeignCase kCases[] = {
   FOREIGN_CASE_WITH(kOnce, socket, return made(f, api.socket(AF_UNIX, SOCK_STREAM, 0));)
-  FOREIGN_CASE_WITH(kOnce, socket, return made(f, api.socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));)
+  FOREIGN_CASE_WITH(kOnce, socket,
+    return made(f, api.socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));)
   FOREIGN_CASE_WITH(kOnce, socket, return made(f, api.socket(-1, SOCK_STREAM, 0));)
   FOREIGN_CASE_WITH(kOnce, __socket, return made(f, api.__socket(AF_INET6, SOCK_DGRAM, 0));)
   FOREIGN_CASE_WITH(kOnce, socketpair, int fds[2] = {};
-    const int result = api.socketpair(AF_UNIX, SOCK_DGRAM, 0, fds); return made_two(f, result, fds);)
+    const int result = api.socketpair(AF_UNIX, SOCK_DGRAM, 0, fds);
+    return made_two(f, result, fds);)
   FOREIGN_CASE(accept, return made(f, api.accept(f.fd, nullptr, nullptr));)
   FOREIGN_CASE(accept4, return made(f, api.accept4(f.fd, nullptr, nullptr, SOCK_CLOEXEC));)
   FOREIGN_CASE(accept4, return made(f, api.accept4(f.fd, nullptr, nullptr, -1));)
@@ -168,20 +170,26 @@ constexpr ForeignCase kCases[] = {
   FOREIGN_CASE_WITH(kUsesThread, aio_write64,
     return call_aio<aiocb64>([&](aiocb64* block) { return api.aio_write64(block); }, f);)
   FOREIGN_CASE_WITH(kUsesThread, lio_listio, return call_aio<aiocb>([&](aiocb* block) {
-    aiocb* const list[] = {nullptr, block}; return api.lio_listio(LIO_WAIT, list, 2, nullptr); }, f);)
+    aiocb* const list[] = {nullptr, block};
+    return api.lio_listio(LIO_WAIT, list, 2, nullptr); }, f);)
   FOREIGN_CASE_WITH(kUsesThread, lio_listio64, return call_aio<aiocb64>([&](aiocb64* block) {
     aiocb64* const list[] = {block}; return api.lio_listio64(LIO_NOWAIT, list, 1, nullptr); }, f);)
 
   FOREIGN_CASE_WITH(kOnce, open, return made(f, api.open(kNull, O_RDONLY | O_CLOEXEC));)
   FOREIGN_CASE_WITH(kOnce, open, return made(f, api.open(kNowhere, O_RDONLY));)
-  FOREIGN_CASE_WITH(kOnce, open, return made_file(f, api.open(P_tmpdir, O_TMPFILE | O_RDWR, kMode));)
-  FOREIGN_CASE_WITH(kOnce, open64, return made_file(f, api.open64(P_tmpdir, O_TMPFILE | O_RDWR, kMode));)
-  FOREIGN_CASE_WITH(kOnce, __open, return made_file(f, api.__open(P_tmpdir, O_TMPFILE | O_RDWR, kMode));)
-  FOREIGN_CASE_WITH(kOnce, __open64, return made_file(f, api.__open64(P_tmpdir, O_TMPFILE | O_RDWR, kMode));)
+  FOREIGN_CASE_WITH(kOnce, open,
+    return made_file(f, api.open(P_tmpdir, O_TMPFILE | O_RDWR, kMode));)
+  FOREIGN_CASE_WITH(kOnce, open64,
+    return made_file(f, api.open64(P_tmpdir, O_TMPFILE | O_RDWR, kMode));)
+  FOREIGN_CASE_WITH(kOnce, __open,
+    return made_file(f, api.__open(P_tmpdir, O_TMPFILE | O_RDWR, kMode));)
+  FOREIGN_CASE_WITH(kOnce, __open64,
+    return made_file(f, api.__open64(P_tmpdir, O_TMPFILE | O_RDWR, kMode));)
   FOREIGN_CASE_WITH(kOnce, __open_2, return made(f, api.__open_2(kNull, O_RDONLY));)
   FOREIGN_CASE_WITH(kOnce, __open64_2, return made(f, api.__open64_2(kNull, O_RDONLY));)
   FOREIGN_CASE(openat, return made(f, api.openat(f.fd, "dev/null", O_RDONLY));)
-  FOREIGN_CASE_WITH(kOnce, openat, return made_file(f, api.openat(AT_FDCWD, P_tmpdir, O_TMPFILE | O_RDWR, kMode));)
+  FOREIGN_CASE_WITH(kOnce, openat,
+    return made_file(f, api.openat(AT_FDCWD, P_tmpdir, O_TMPFILE | O_RDWR, kMode));)
   FOREIGN_CASE(openat64, return made(f, api.openat64(f.fd, "dev/null", O_RDONLY));)
   FOREIGN_CASE(__openat_2, return made(f, api.__openat_2(f.fd, "dev/null", O_RDONLY));)
   FOREIGN_CASE(__openat64_2, return made(f, api.__openat64_2(f.fd, "dev/null", O_RDONLY));)

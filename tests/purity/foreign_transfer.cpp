@@ -128,11 +128,11 @@ constexpr ForeignCase kCases[] = {
     &offset, kBytes); f.observed = offset; return sent;)
   FOREIGN_CASE(sendfile64, off64_t offset = 4; const long sent = api.sendfile64(f.fd, f.file,
     &offset, kBytes); f.observed = offset; return sent;)
-  FOREIGN_CASE(dprintf, return api.dprintf(f.fd, "%d %s\n", 12, "text");)
-  FOREIGN_CASE(__dprintf_chk, return api.__dprintf_chk(f.fd, 1, "%d %s\n", 12, "text");)
-  FOREIGN_CASE(vdprintf,
+  FOREIGN_CASE_WITH(kUsesStdio, dprintf, return api.dprintf(f.fd, "%d %s\n", 12, "text");)
+  FOREIGN_CASE_WITH(kUsesStdio, __dprintf_chk, return api.__dprintf_chk(f.fd, 1, "%d %s\n", 12, "text");)
+  FOREIGN_CASE_WITH(kUsesStdio, vdprintf,
     return with_list([&](va_list list) { return api.vdprintf(f.fd, "%d\n", list); }, 0, 12);)
-  FOREIGN_CASE(__vdprintf_chk,
+  FOREIGN_CASE_WITH(kUsesStdio, __vdprintf_chk,
     return with_list([&](va_list list) { return api.__vdprintf_chk(f.fd, 1, "%d\n", list); }, 0,
                      12);)
 
