@@ -1,26 +1,13 @@
-# What the application tests share; to be sourced by integration/apps/PROGRAM.
-#
-# A test defines `exercise` and calls `compare_runs exercise`, which runs it twice, natively and
-# under the shim, and compares what the two runs left in $results byte for byte. exercise starts
-# its programs with "${server[@]}" or "${client[@]}" in front, which are empty or rsock-run.
+# Starting and stopping programs, ports, and what rsock-stat says; to be sourced.
 # shellcheck shell=bash
-# shellcheck disable=SC2034  # server, client, results and started are for the tests
+# shellcheck disable=SC2034  # started, port and python are for whoever sources this
 
 apps=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=${apps%/*/*}
 test_name=${0##*/}
 build=$root/build
-mode=both
 deadline_seconds=20
 not_listed=3 # as in find_connection.py
-
-usage() {
-  cat <<END
-Usage: integration/apps/$test_name [--build DIR] [--mode both|server-only|client-only]
-
-Runs the programs natively and under librsock.so of the build, and compares the results.
-END
-}
 
 say() { printf '%s\n' "$test_name: $*"; }
 
@@ -28,27 +15,6 @@ die() {
   printf '%s\n' "$test_name: $*" >&2
   exit 1
 }
-
-while (($# > 0)); do
-  case $1 in
-    --build | --mode)
-      (($# > 1)) || die "$1 needs a value"
-      [[ $1 == --build ]] && build=$(cd "$2" && pwd) || mode=$2
-      shift 2
-      ;;
-    --help)
-      usage
-      exit 0
-      ;;
-    *) die "unknown argument: $1 (see --help)" ;;
-  esac
-done
-case $mode in
-  both) shimmed_sides=(server client) ;;
-  server-only) shimmed_sides=(server) ;;
-  client-only) shimmed_sides=(client) ;;
-  *) die "unknown mode: $mode" ;;
-esac
 
 # With set -e alone, a failing command ends the test without a word.
 set -E
@@ -73,15 +39,18 @@ export LC_ALL=C.UTF-8
 
 # --- processes: ended by pid, and whatever happens --------------------------------------------
 
+exec </dev/null
 work=$(mktemp -d "${TMPDIR:-/tmp}/rsock-apps.XXXXXX")
 chmod 755 "$work"
 running=()
+# Where a run leaves what it found.
+results=$work
 
 # start NAME COMMAND...: in the background, output to $work/NAME.log; sets started to its pid.
 start() {
   local name=$1
   shift
-  "$@" >>"$work/$name.log" 2>&1 &
+  "$@" <&0 >>"$work/$name.log" 2>&1 &
   started=$!
   running+=("$started")
 }
@@ -103,7 +72,11 @@ until_true() {
   done
 }
 
-is_gone() { [[ ! -e /proc/$1 || $(<"/proc/$1/stat") == *') Z '* ]] 2>/dev/null; }
+is_gone() {
+  local stat
+  { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
+  [[ $stat == *') Z '* ]]
+}
 
 # finish PID: waits for a program that ends by itself, and fails if it fails.
 finish() {
@@ -193,48 +166,12 @@ wait_for_port() { until_true "port $1 is open" is_listening "$2" "$1"; }
 
 # --- proof ------------------------------------------------------------------------------------
 
-# prove SIDE PID PORT: waits until rsock-stat lists a connection of the process, or of a process
-# that it forked, whose local (for a server) or peer (for a client) address is the port. Does
-# nothing for a side that runs natively.
-prove() {
-  [[ $run == shim && " ${shimmed_sides[*]} " == *" $1 "* ]] || return 0
-  until_true "rsock-stat lists the $1, process $2, at port $3" lists_connection "$@"
-}
-
+# lists_connection SIDE PID PORT: whether rsock-stat lists a connection of the process, or of one
+# that it forked, whose local (SIDE server) or peer (SIDE client) address has the port.
 lists_connection() {
   local status=0
   "$build/rsock-stat" --json >"$work/stat.json" || die "rsock-stat --json failed"
   "$python" "$apps/find_connection.py" "$@" <"$work/stat.json" || status=$?
   ((status == 0 || status == not_listed)) || die "rsock-stat --json is not in its format"
   return "$status"
-}
-
-# --- runs -------------------------------------------------------------------------------------
-
-# compare_runs FUNCTION
-compare_runs() {
-  local file
-  for file in librsock.so rsock-stat; do
-    [[ -e $build/$file ]] || die "$build/$file is not there: build first"
-  done
-  export RSOCK_LIBRARY=$build/librsock.so
-  local shim=("$root/scripts/rsock-run" --transport tcp --log-file "$work/shim.log" --)
-
-  for run in native shim; do
-    results=$work/$run
-    mkdir "$results"
-    server=() client=()
-    if [[ $run == shim ]]; then
-      [[ $mode == client-only ]] || server=("${shim[@]}")
-      [[ $mode == server-only ]] || client=("${shim[@]}")
-    fi
-    "$1"
-    ((${#running[@]} == 0)) || die "the test left processes: ${running[*]}"
-    [[ $(ls -A "$results") ]] || die "the $run run left no results to compare"
-  done
-
-  [[ ! -s $work/shim.log ]] || die "the shim logged something in a healthy run"
-  diff -ra "$work/native" "$work/shim" >"$work/differences.log" ||
-    die "the results under the shim ($mode) are not those without"
-  say "same results natively and under the shim ($mode)"
 }
