@@ -28,7 +28,8 @@ def descends(pid, ancestor):
 
 
 def is_the_one(connection, end, port):
-    if connection[end] is None or connection["peer"] is None:
+    # Neither a socket that is not connected nor a listener.
+    if "-" in (connection["local"], connection["peer"]):
         return False
     if int(connection[end].rpartition(":")[2]) != port:
         return False

@@ -133,10 +133,18 @@ CONFORMANCE_CASE("send: dprintf and its kin deliver what they print") {
 CONFORMANCE_CASE("send: every call fails with EAGAIN on a full non-blocking socket") {
   Connection connection(TestType::family);
   set_nonblocking(connection.fd());
-  const std::uint64_t filled = fill(connection.fd(), 1);
+  std::uint64_t filled = fill(connection.fd(), 1);
   for (const SendCall& one : kSendCalls) {
     INFO(one.name);
-    CHECK_FAILS(one.call(connection.fd(), "xy", 2), EAGAIN);
+    // The kernels may still have made a little room: what goes in continues the pattern.
+    ssize_t put = 0;
+    do {
+      errno = 0;
+      put = one.call(connection.fd(), pattern(1, filled, 2).data(), 2);
+      if (put > 0) filled += static_cast<std::uint64_t>(put);
+    } while (put > 0);
+    CHECK(put == -1);
+    CHECK(errno == EAGAIN);
   }
   REQUIRE(shutdown(connection.fd(), SHUT_WR) == 0);
   const Outcome got = connection.peer().receive_pattern_to_end(connection.remote(), 1);
