@@ -86,22 +86,23 @@ std::uint64_t send_pattern(int fd, std::uint64_t seed, std::uint64_t bytes) {
   return sent;
 }
 
-// Receives until the end or `bytes`; returns how many were right.
+// Receives until the end or `bytes`; returns how many were right before the first wrong one.
 std::uint64_t receive_pattern(int fd, std::uint64_t seed, std::uint64_t bytes) {
   std::mt19937 random(static_cast<unsigned>(seed + 1));
   std::vector<char> buffer(kMostPerCall);
   std::uint64_t received = 0;
+  std::uint64_t right = 0;
   while (received < bytes) {
     const auto most =
         static_cast<std::size_t>(std::min<std::uint64_t>(kMostPerCall, bytes - received));
     const ssize_t got = receive_somehow(random, fd, buffer.data(), random_size(random, most));
     if (got <= 0) break;
     const auto count = static_cast<std::size_t>(got);
-    const std::size_t right = matching(seed, received, buffer.data(), count);
-    received += right;
-    if (right < count) break;
+    // After wrong bytes it only goes on so that the sender can end.
+    if (right == received) right += matching(seed, received, buffer.data(), count);
+    received += count;
   }
-  return received;
+  return right;
 }
 
 }  // namespace

@@ -8,7 +8,9 @@ namespace rsock::conformance {
 
 // Whether the remote end has got, or soon gets, our end of the stream: nothing is unread before.
 [[nodiscard]] inline bool remote_sees_end(Connection& connection) {
-  const Outcome outcome = connection.peer().receive(connection.remote(), 1);
+  Peer& peer = connection.peer();
+  if (peer.poll(connection.remote(), POLLIN | POLLRDHUP, kSoonMs).result == 0) return false;
+  const Outcome outcome = peer.receive(connection.remote(), 1);
   return outcome.result == 0 && outcome.error == 0;
 }
 
