@@ -129,7 +129,8 @@ constexpr ForeignCase kCases[] = {
   FOREIGN_CASE(sendfile64, off64_t offset = 4; const long sent = api.sendfile64(f.fd, f.file,
     &offset, kBytes); f.observed = offset; return sent;)
   FOREIGN_CASE_WITH(kUsesStdio, dprintf, return api.dprintf(f.fd, "%d %s\n", 12, "text");)
-  FOREIGN_CASE_WITH(kUsesStdio, __dprintf_chk, return api.__dprintf_chk(f.fd, 1, "%d %s\n", 12, "text");)
+  FOREIGN_CASE_WITH(kUsesStdio, __dprintf_chk,
+    return api.__dprintf_chk(f.fd, 1, "%d %s\n", 12, "text");)
   FOREIGN_CASE_WITH(kUsesStdio, vdprintf,
     return with_list([&](va_list list) { return api.vdprintf(f.fd, "%d\n", list); }, 0, 12);)
   FOREIGN_CASE_WITH(kUsesStdio, __vdprintf_chk,
