@@ -31,8 +31,7 @@ def is_the_one(connection, end, port):
     # Neither a socket that is not connected nor a listener.
     if "-" in (connection["local"], connection["peer"]):
         return False
-    # "-" for a socket that is not connected (yet, or any more).
-    if connection[end].rpartition(":")[2] != str(port):
+    if int(connection[end].rpartition(":")[2]) != port:
         return False
     assert connection["path"] == "tcp", connection
     assert connection["reason"], connection
