@@ -15,7 +15,6 @@ namespace {
 
 // Numbers that nothing else uses.
 constexpr int kFarNumber = 300;
-constexpr int kFartherNumber = 400;
 
 struct Duplicator {
   const char* name;
