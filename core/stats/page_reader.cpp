@@ -52,19 +52,19 @@ Enum bounded(Enum value, Enum largest, Enum otherwise) {
 
 constexpr auto kLastReason = static_cast<Reason>(kReasonCount - 1);
 
-// The row if it is in use and stayed the same socket's while it was read.
+// The row if it is in use and stayed the same socket's while it was read: each load of a field is
+// an acquire, so that the second look at the identity comes after all of them.
 bool read_row(const ConnectionRow& row, RowSnapshot& snapshot) {
   const std::uint64_t identity = row.identity.load(std::memory_order_acquire);
   if (identity == 0) return false;
   snapshot.first_fd = static_cast<int>(static_cast<std::uint32_t>(identity)) - 1;
-  snapshot.inode = row.inode.load(std::memory_order_relaxed);
-  snapshot.since_realtime_ns = row.since_realtime_ns.load(std::memory_order_relaxed);
-  snapshot.tx_tcp_bytes = row.tx_tcp_bytes.load(std::memory_order_relaxed);
-  snapshot.rx_tcp_bytes = row.rx_tcp_bytes.load(std::memory_order_relaxed);
-  snapshot.reason = bounded(row.reason.load(std::memory_order_relaxed), kLastReason, Reason::none);
-  snapshot.role = bounded(row.role.load(std::memory_order_relaxed), Role::inherited, Role::fresh);
-  snapshot.path = bounded(row.path.load(std::memory_order_relaxed), Path::shm, Path::tcp);
-  std::atomic_thread_fence(std::memory_order_acquire);
+  snapshot.inode = row.inode.load(std::memory_order_acquire);
+  snapshot.since_realtime_ns = row.since_realtime_ns.load(std::memory_order_acquire);
+  snapshot.tx_tcp_bytes = row.tx_tcp_bytes.load(std::memory_order_acquire);
+  snapshot.rx_tcp_bytes = row.rx_tcp_bytes.load(std::memory_order_acquire);
+  snapshot.reason = bounded(row.reason.load(std::memory_order_acquire), kLastReason, Reason::none);
+  snapshot.role = bounded(row.role.load(std::memory_order_acquire), Role::inherited, Role::fresh);
+  snapshot.path = bounded(row.path.load(std::memory_order_acquire), Path::shm, Path::tcp);
   return row.identity.load(std::memory_order_relaxed) == identity;
 }
 
