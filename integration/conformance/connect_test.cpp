@@ -3,8 +3,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 
-#include <vector>
-
+#include "integration/conformance/full_listener.h"
 #include "integration/conformance/harness.h"
 #include "integration/conformance/libc_aliases.h"
 
@@ -29,24 +28,6 @@ struct Refusing {
   }
   Fd holder;
   Address address;
-};
-
-// A listener whose queue of connections is full, so that another connect() waits.
-struct Full {
-  explicit Full(int family)
-      : listener(listening_socket(family, 0)), address(local_address(listener)) {
-    for (int count = 0; count < 8; ++count) {
-      Fd fd = tcp_socket(family, SOCK_NONBLOCK);
-      static_cast<void>(connect(fd, address.generic(), address.length));
-      const bool waits = wait_for(fd, POLLOUT, kNotNowMs) == 0;
-      waiting.push_back(std::move(fd));
-      if (waits) return;
-    }
-    FAIL("the queue never filled");
-  }
-  Fd listener;
-  Address address;
-  std::vector<Fd> waiting;
 };
 
 }  // namespace
@@ -116,7 +97,7 @@ CONFORMANCE_CASE("connect: a socket that was refused can try again") {
 }
 
 CONFORMANCE_CASE("connect: while it goes on, another try fails with EALREADY") {
-  const Full full(TestType::family);
+  const FullListener full(TestType::family);
   const Fd fd = tcp_socket(TestType::family, SOCK_NONBLOCK);
   CHECK_FAILS(connect(fd, full.address.generic(), full.address.length), EINPROGRESS);
   CHECK_FAILS(connect(fd, full.address.generic(), full.address.length), EALREADY);
@@ -125,7 +106,7 @@ CONFORMANCE_CASE("connect: while it goes on, another try fails with EALREADY") {
 }
 
 CONFORMANCE_CASE("connect: SO_SNDTIMEO ends the wait with EINPROGRESS") {
-  const Full full(TestType::family);
+  const FullListener full(TestType::family);
   const Fd fd = tcp_socket(TestType::family);
   const timeval soon{0, 30'000};
   REQUIRE(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof(soon)) == 0);

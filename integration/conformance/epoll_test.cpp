@@ -1,13 +1,17 @@
 // epoll, level-triggered, and what a set does with its members.
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 
 #include <csignal>
+#include <limits>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "integration/conformance/epoll_harness.h"
 
@@ -234,6 +238,108 @@ CONFORMANCE_CASE("epoll: a member that another thread adds wakes a wait") {
   CHECK(events[0].data.u64 == 3);
 }
 
+CONFORMANCE_CASE("epoll: many members, each with its cookie") {
+  constexpr std::size_t kMany = 100;
+  std::vector<LocalPair> pairs;
+  Epoll set;
+  for (std::size_t index = 0; index < kMany; ++index) {
+    pairs.push_back(local_pair(TestType::family));
+    set.add(pairs.back().server, EPOLLIN, ~std::uint64_t{index});
+  }
+  CHECK(set.wait(0).empty());
+  for (const LocalPair& pair : pairs) {
+    send_all(pair.client, "x");
+    REQUIRE(wait_for(pair.server, POLLIN) == POLLIN);
+  }
+  std::set<std::uint64_t> seen;
+  for (const epoll_event& one : set.wait(0, 2 * kMany)) seen.insert(one.data.u64);
+  REQUIRE(seen.size() == kMany);
+  CHECK(*seen.begin() == ~std::uint64_t{kMany - 1});
+  CHECK(*seen.rbegin() == ~std::uint64_t{0});
+}
+
+CONFORMANCE_CASE("epoll: without a limit of time it waits for data, or for the end") {
+  Connection connection(TestType::family);
+  Epoll set;
+  set.add(connection.fd(), EPOLLIN | EPOLLRDHUP);
+  connection.peer().start_send_later(connection.remote(), "x", 20);
+  CHECK(set.wait_one(-1) == EPOLLIN);
+  CHECK(connection.peer().finish().error == 0);
+  CHECK(receive_all(connection.fd(), 1) == "x");
+  connection.peer().start_close_later(connection.remote(), 20);
+  CHECK(set.wait_one(-1) == (EPOLLIN | EPOLLRDHUP));
+  CHECK(connection.peer().finish().error == 0);
+}
+
+CONFORMANCE_CASE("epoll: what another thread changes wakes a wait") {
+  Connection connection(TestType::family);
+  Epoll set;
+  set.add(connection.fd(), EPOLLIN, 1);
+  std::thread changer([&] {
+    usleep(20'000);
+    set.control(EPOLL_CTL_MOD, connection.fd(), EPOLLIN | EPOLLOUT, 2);
+  });
+  const auto events = set.wait(-1);
+  changer.join();
+  REQUIRE(events.size() == 1);
+  CHECK(static_cast<std::uint32_t>(events[0].events) == EPOLLOUT);
+  CHECK(events[0].data.u64 == 2);
+}
+
+CONFORMANCE_CASE("epoll: a member that another thread removes tells a wait of nothing") {
+  Connection connection(TestType::family);
+  const LocalPair other = local_pair(TestType::family);
+  Epoll set;
+  set.add(connection.fd(), EPOLLIN, 1);
+  set.add(other.server, EPOLLIN, 2);
+  std::vector<epoll_event> events;
+  std::thread remover([&] {
+    usleep(20'000);
+    set.control(EPOLL_CTL_DEL, connection.fd(), 0, 0);
+    static_cast<void>(!send(other.client, "x", 1, 0));
+  });
+  events = set.wait(-1);
+  remover.join();
+  REQUIRE(events.size() == 1);
+  CHECK(events[0].data.u64 == 2);
+  connection.remote_sends("x");
+  REQUIRE(wait_for(connection.fd(), POLLIN) == POLLIN);
+  events = set.wait(0);
+  REQUIRE(events.size() == 1);
+  CHECK(events[0].data.u64 == 2);
+}
+
+CONFORMANCE_CASE("epoll: files can't be members, sets can't be in themselves") {
+  Epoll first, second;
+  const auto fails = [](Epoll& set, int fd, int error) {
+    errno = 0;
+    CHECK(set.control(EPOLL_CTL_ADD, fd, EPOLLIN, 0) == -1);
+    CHECK(errno == error);
+  };
+  const Fd file(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  fails(first, file, EPERM);
+  first.add(second.fd(), EPOLLIN);
+  fails(second, first.fd(), ELOOP);
+  // Sets in sets in sets: to a depth of five.
+  Epoll chain[6];
+  for (int index = 0; index < 5; ++index) {
+    CHECK(chain[index].control(EPOLL_CTL_ADD, chain[index + 1].fd(), EPOLLIN, 0) ==
+          (index < 4 ? 0 : -1));
+  }
+}
+
+CONFORMANCE_CASE("epoll: a wrong pointer is EFAULT, and the event stays") {
+  Connection connection(TestType::family);
+  Epoll set;
+  // Not through libc's declarations, by which the compiler refuses such pointers.
+  CHECK_FAILS(syscall(SYS_epoll_ctl, set.fd(), EPOLL_CTL_ADD, connection.fd(), 8L), EFAULT);
+  set.add(connection.fd(), EPOLLIN | EPOLLET);
+  connection.remote_sends("x");
+  REQUIRE(wait_for(connection.fd(), POLLIN) == POLLIN);
+  CHECK_FAILS(syscall(SYS_epoll_wait, set.fd(), 8L, 1L, 0L), EFAULT);
+  CHECK(set.wait_one(0) == EPOLLIN);
+}
+
 CONFORMANCE_CASE("epoll: wrong arguments") {
   Connection connection(TestType::family);
   Epoll set;
@@ -253,6 +359,7 @@ CONFORMANCE_CASE("epoll: wrong arguments") {
   epoll_event event{};
   CHECK_FAILS(epoll_ctl(fd, EPOLL_CTL_ADD, set.fd(), &event), EINVAL);
   CHECK_FAILS(epoll_wait(set.fd(), &event, 0, 0), EINVAL);
+  CHECK_FAILS(epoll_wait(set.fd(), &event, std::numeric_limits<int>::max(), 0), EINVAL);
   CHECK_FAILS(epoll_wait(fd, &event, 1, 0), EINVAL);
   CHECK_FAILS(epoll_wait(-1, &event, 1, 0), EBADF);
   CHECK_FAILS(epoll_create(0), EINVAL);

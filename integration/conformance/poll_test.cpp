@@ -1,8 +1,13 @@
-// poll, select and their kin.
+// poll and its kin.
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/select.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
 
 #include "integration/conformance/harness.h"
 #include "integration/conformance/libc_aliases.h"
@@ -177,58 +182,105 @@ CONFORMANCE_CASE("poll: wrong arguments") {
   CHECK_FAILS(ppoll(&entry, 1, &negative, nullptr), EINVAL);
 }
 
-CONFORMANCE_CASE("select: readable, writable, exceptional") {
-  Connection connection(TestType::family);
-  const int fd = connection.fd();
-  fd_set readable, writable, exceptional;
-  const auto ask = [&] {
-    FD_ZERO(&readable);
-    FD_ZERO(&writable);
-    FD_ZERO(&exceptional);
-    FD_SET(fd, &readable);
-    FD_SET(fd, &writable);
-    FD_SET(fd, &exceptional);
-    timeval no_time{0, 0};
-    return select(fd + 1, &readable, &writable, &exceptional, &no_time);
-  };
-  CHECK_RETURNS(ask(), 1);
-  CHECK(FD_ISSET(fd, &writable));
-  CHECK_FALSE(FD_ISSET(fd, &readable));
-  REQUIRE(connection.peer().send(connection.remote(), "a!", MSG_OOB).result == 2);
-  REQUIRE(wait_for(fd, POLLPRI) == POLLPRI);
-  CHECK(ask() == 3);
-  CHECK(FD_ISSET(fd, &exceptional));
-}
-
-CONFORMANCE_CASE("select: waits, and tells the time that is left") {
-  Connection connection(TestType::family);
-  fd_set readable;
-  FD_ZERO(&readable);
-  FD_SET(connection.fd(), &readable);
-  timeval short_time{0, 20'000};
-  CHECK_RETURNS(__select(connection.fd() + 1, &readable, nullptr, nullptr, &short_time), 0);
-  CHECK(short_time.tv_sec == 0);
-  CHECK(short_time.tv_usec == 0);
-  CHECK_FALSE(FD_ISSET(connection.fd(), &readable));
-  FD_SET(connection.fd(), &readable);
+CONFORMANCE_CASE("poll: without a limit of time it waits for data, or for the end") {
+  const Role role = GENERATE(Role::client, Role::server);
+  Connection connection(TestType::family, role);
   connection.peer().start_send_later(connection.remote(), "x", 20);
-  timeval long_time{100, 0};
-  CHECK(select(connection.fd() + 1, &readable, nullptr, nullptr, &long_time) == 1);
-  CHECK(long_time.tv_sec < 100);
-  CHECK(long_time.tv_sec > 50);
+  CHECK(wait_for(connection.fd(), POLLIN, -1) == POLLIN);
   CHECK(connection.peer().finish().error == 0);
+  CHECK(receive_all(connection.fd(), 1) == "x");
+  connection.peer().start_close_later(connection.remote(), 20);
+  CHECK(wait_for(connection.fd(), POLLIN, -1) == POLLIN);
+  CHECK(connection.peer().finish().error == 0);
+  CHECK(receive_all(connection.fd(), 1).empty());
 }
 
-CONFORMANCE_CASE("select: a closed descriptor in a set fails with EBADF") {
+CONFORMANCE_CASE("poll: the events of System V") {
+  Connection connection(TestType::family);
+  constexpr short kSystemV = POLLRDNORM | POLLRDBAND | POLLWRNORM | POLLWRBAND;
+  const short idle = wait_for(connection.fd(), kSystemV);
+  CHECK((idle & (POLLWRNORM | POLLRDNORM | POLLRDBAND)) == POLLWRNORM);
+  connection.remote_sends("x");
+  CHECK(wait_for(connection.fd(), POLLRDNORM) == POLLRDNORM);
+  CHECK(wait_for(connection.fd(), POLLRDNORM | POLLIN) == (POLLRDNORM | POLLIN));
+}
+
+CONFORMANCE_CASE("poll: of many connections it tells those that have data") {
+  constexpr std::size_t kMany = 100;
+  constexpr std::size_t kEach = 7;
+  std::vector<LocalPair> pairs;
+  std::vector<pollfd> entries;
+  for (std::size_t index = 0; index < kMany; ++index) {
+    pairs.push_back(local_pair(TestType::family));
+    entries.push_back({pairs.back().server, POLLIN, 0});
+  }
+  CHECK_RETURNS(poll(entries.data(), entries.size(), 0), 0);
+  for (std::size_t index = 0; index < kMany; index += kEach) {
+    send_all(pairs[index].client, "x");
+    REQUIRE(wait_for(pairs[index].server, POLLIN) == POLLIN);
+  }
+  CHECK_RETURNS(poll(entries.data(), entries.size(), -1), 15);
+  for (std::size_t index = 0; index < kMany; ++index) {
+    CHECK(entries[index].revents == (index % kEach == 0 ? POLLIN : 0));
+  }
+}
+
+CONFORMANCE_CASE("poll: one descriptor in several entries") {
+  Connection connection(TestType::family);
+  connection.remote_sends("x");
+  REQUIRE(wait_for(connection.fd(), POLLIN) == POLLIN);
+  pollfd entries[] = {{connection.fd(), POLLIN, 99},
+                      {-5, POLLIN, 99},
+                      {connection.fd(), POLLOUT, 99},
+                      {connection.fd(), POLLPRI, 99}};
+  CHECK_RETURNS(poll(entries, 4, -1), 2);
+  CHECK(entries[0].revents == POLLIN);
+  CHECK(entries[1].revents == 0);
+  CHECK(entries[2].revents == POLLOUT);
+  CHECK(entries[3].revents == 0);
+}
+
+CONFORMANCE_CASE("poll: a closed descriptor among open ones ends the wait") {
+  Connection connection(TestType::family);
   int closed = 0;
   {
     const Fd fd = tcp_socket(TestType::family);
     closed = fd;
   }
-  fd_set readable;
-  FD_ZERO(&readable);
-  FD_SET(closed, &readable);
-  timeval no_time{0, 0};
-  CHECK_FAILS(select(closed + 1, &readable, nullptr, nullptr, &no_time), EBADF);
-  CHECK_FAILS(select(-1, &readable, nullptr, nullptr, &no_time), EINVAL);
+  pollfd entries[] = {{connection.fd(), POLLIN, 0}, {closed, POLLIN, 0}};
+  CHECK_RETURNS(poll(entries, 2, -1), 1);
+  CHECK(entries[0].revents == 0);
+  CHECK(entries[1].revents == POLLNVAL);
+}
+
+CONFORMANCE_CASE("poll: without entries it sleeps, and its limit of time is not changed") {
+  CHECK_RETURNS(poll(nullptr, 0, 1), 0);
+  const timespec short_time{0, 1'000'000};
+  timespec given = short_time;
+  CHECK_RETURNS(ppoll(nullptr, 0, &given, nullptr), 0);
+  CHECK(given.tv_nsec == short_time.tv_nsec);
+}
+
+CONFORMANCE_CASE("poll: more entries than descriptors are allowed is EINVAL") {
+  rlimit limit{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  if (limit.rlim_cur > 1'000'000) return;
+  std::vector<pollfd> entries(limit.rlim_cur + 1, pollfd{-1, 0, 0});
+  CHECK_FAILS(poll(entries.data(), entries.size(), 0), EINVAL);
+}
+
+CONFORMANCE_CASE("poll: two threads that wait for one socket are both told") {
+  Connection connection(TestType::family);
+  std::atomic<int> told{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 2; ++thread) {
+    threads.emplace_back([&] {
+      pollfd entry{connection.fd(), POLLIN, 0};
+      if (poll(&entry, 1, kSoonMs) == 1 && entry.revents == POLLIN) ++told;
+    });
+  }
+  const Outcome sent = connection.peer().send(connection.remote(), "x");
+  for (std::thread& thread : threads) thread.join();
+  CHECK(sent.error == 0);
+  CHECK(told == 2);
 }

@@ -2,11 +2,26 @@
 #include <poll.h>
 
 #include <atomic>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <thread>
 
 #include "integration/conformance/harness.h"
 
 using namespace rsock::conformance;
+
+namespace {
+
+// Whether the kernel has put a thread of ours to sleep.
+bool is_asleep(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t name_end = text.rfind(") ");
+  return name_end != std::string::npos && text.substr(name_end + 2, 1) == "S";
+}
+
+}  // namespace
 
 CONFORMANCE_CASE("shutdown: we end first, the peer goes on") {
   const Role role = GENERATE(Role::client, Role::server);
@@ -72,6 +87,62 @@ CONFORMANCE_CASE("shutdown: wrong arguments and sockets") {
   CHECK_RETURNS(shutdown(connection.fd(), SHUT_WR), 0);
 }
 
+CONFORMANCE_CASE("shutdown: bytes that come after SHUT_RD are still read") {
+  Connection connection(TestType::family);
+  REQUIRE(shutdown(connection.fd(), SHUT_RD) == 0);
+  connection.remote_sends("late");
+  // Nothing tells when they come: readable it was before.
+  std::string got;
+  for (int waited = 0; got.empty() && waited < kSoonMs; ++waited) {
+    got = receive_all(connection.fd(), 4);
+    if (got.empty()) usleep(1'000);
+  }
+  CHECK(got == "late");
+}
+
+CONFORMANCE_CASE("shutdown: what poll says of our own ends") {
+  constexpr short kAll = POLLIN | POLLOUT | POLLRDHUP;
+  Connection connection(TestType::family);
+  CHECK(wait_for(connection.fd(), kAll) == POLLOUT);
+  REQUIRE(shutdown(connection.fd(), SHUT_WR) == 0);
+  CHECK(wait_for(connection.fd(), kAll) == POLLOUT);
+  Connection other(TestType::family);
+  REQUIRE(shutdown(other.fd(), SHUT_RD) == 0);
+  CHECK(wait_for(other.fd(), kAll) == (POLLIN | POLLOUT | POLLRDHUP));
+  REQUIRE(shutdown(other.fd(), SHUT_WR) == 0);
+  CHECK(wait_for(other.fd(), kAll) == (POLLIN | POLLOUT | POLLRDHUP | POLLHUP));
+}
+
+CONFORMANCE_CASE("shutdown: of a full socket: all that was sent arrives, then the end") {
+  const Role role = GENERATE(Role::client, Role::server);
+  Connection connection(TestType::family, role);
+  const std::uint64_t filled = fill(connection.fd(), 13);
+  CHECK_RETURNS(shutdown(connection.fd(), SHUT_WR), 0);
+  const Outcome got = connection.peer().receive_pattern_to_end(connection.remote(), 13);
+  CHECK(got.error == 0);
+  CHECK(got.result == static_cast<std::int64_t>(filled));
+}
+
+CONFORMANCE_CASE("shutdown: after the end of one direction much goes the other way") {
+  const bool we_end = GENERATE(true, false);
+  Connection connection(TestType::family);
+  constexpr std::uint64_t kBytes = 2'000'000;
+  if (we_end) {
+    REQUIRE(shutdown(connection.fd(), SHUT_WR) == 0);
+    connection.wait_until_remote_sees_end();
+    connection.peer().start_send_pattern(connection.remote(), 14, 0, kBytes);
+    CHECK(receive_all(connection.fd(), kBytes) == pattern(14, 0, kBytes));
+    CHECK(connection.peer().finish().error == 0);
+  } else {
+    connection.remote_shuts_down_writing();
+    REQUIRE((wait_for(connection.fd(), POLLRDHUP) & POLLRDHUP) != 0);
+    connection.peer().start_receive_pattern_to_end(connection.remote(), 14);
+    send_all(connection.fd(), pattern(14, 0, kBytes));
+    REQUIRE(shutdown(connection.fd(), SHUT_WR) == 0);
+    CHECK(connection.peer().finish().result == static_cast<std::int64_t>(kBytes));
+  }
+}
+
 CONFORMANCE_CASE("shutdown: wakes a thread that is blocked in recv") {
   Connection connection(TestType::family);
   std::atomic<long> result{99};
@@ -127,21 +198,61 @@ CONFORMANCE_CASE("close: with bytes unread the peer gets a reset") {
 CONFORMANCE_CASE("close: in one thread leaves a blocked reader in another until data comes") {
   Connection connection(TestType::family);
   const int fd = connection.local().release();
-  std::atomic<bool> reading{false};
+  std::atomic<pid_t> reader_id{0};
   std::string got;
   std::thread reader([&] {
     char buffer[4];
-    reading = true;
+    reader_id = gettid();
     const ssize_t count = recv(fd, buffer, sizeof(buffer), 0);
     got.assign(buffer, count > 0 ? static_cast<std::size_t>(count) : 0);
   });
-  while (!reading) usleep(1'000);
-  // The reader is in recv by now, or will fail with EBADF: both are the kernel's answers.
-  usleep(50'000);
-  REQUIRE(close(fd) == 0);
-  static_cast<void>(connection.peer().send(connection.remote(), "woke"));
+  while (reader_id == 0 || !is_asleep(reader_id)) usleep(1'000);
+  const int closed = close(fd);
+  const Outcome sent = connection.peer().send(connection.remote(), "woke");
   reader.join();
-  CHECK((got == "woke" || got.empty()));
+  CHECK(closed == 0);
+  CHECK(sent.error == 0);
+  CHECK(got == "woke");
+}
+
+CONFORMANCE_CASE("close: in one thread leaves a blocked reader in another until the end comes") {
+  Connection connection(TestType::family);
+  const int fd = connection.local().release();
+  std::atomic<pid_t> reader_id{0};
+  ssize_t result = -1;
+  std::thread reader([&] {
+    char byte;
+    reader_id = gettid();
+    result = recv(fd, &byte, 1, 0);
+  });
+  while (reader_id == 0 || !is_asleep(reader_id)) usleep(1'000);
+  const int closed = close(fd);
+  connection.peer().shutdown(connection.remote(), SHUT_WR);
+  reader.join();
+  CHECK(closed == 0);
+  CHECK(result == 0);
+}
+
+CONFORMANCE_CASE("close: what the buffers hold arrives when the peer reads later") {
+  const Role role = GENERATE(Role::client, Role::server);
+  Connection connection(TestType::family, role);
+  const std::uint64_t filled = fill(connection.fd(), 12);
+  CHECK_RETURNS(close(connection.local().release()), 0);
+  const Outcome got = connection.peer().receive_pattern_to_end(connection.remote(), 12);
+  CHECK(got.error == 0);
+  CHECK(got.result == static_cast<std::int64_t>(filled));
+}
+
+CONFORMANCE_CASE("close: the peer's close meets ours, and both have all") {
+  Connection connection(TestType::family);
+  send_all(connection.fd(), "ours");
+  connection.remote_sends("theirs");
+  REQUIRE(shutdown(connection.fd(), SHUT_WR) == 0);
+  connection.remote_shuts_down_writing();
+  CHECK(receive_all(connection.fd(), 7) == "theirs");
+  CHECK(connection.remote_receives(5) == "ours");
+  CHECK_RETURNS(close(connection.local().release()), 0);
+  connection.remote_closes();
 }
 
 CONFORMANCE_CASE("linger: zero seconds make close a reset") {
@@ -203,4 +314,20 @@ CONFORMANCE_CASE("exit: a peer that is killed with bytes unread resets") {
   REQUIRE((wait_for(connection.fd(), POLLRDHUP) & POLLRDHUP) != 0);
   char byte;
   CHECK_FAILS(recv(connection.fd(), &byte, 1, 0), ECONNRESET);
+}
+
+CONFORMANCE_CASE("exit: a peer that is killed amid sending leaves a whole beginning") {
+  Connection connection(TestType::family);
+  constexpr std::uint64_t kNeverAll = 1'000'000'000;
+  connection.peer().start_send_pattern(connection.remote(), 15, 0, kNeverAll);
+  std::string got = receive_all(connection.fd(), 100'000);
+  connection.peer().kill_now();
+  char buffer[65536];
+  ssize_t count = 0;
+  while ((count = recv(connection.fd(), buffer, sizeof(buffer), 0)) > 0) {
+    got.append(buffer, static_cast<std::size_t>(count));
+  }
+  CHECK(count == 0);
+  CHECK(got.size() < kNeverAll);
+  CHECK(got == pattern(15, 0, got.size()));
 }
