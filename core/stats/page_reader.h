@@ -23,6 +23,7 @@ struct RowSnapshot {
 
 // What a stats page says. Everything in it comes from another process and is checked.
 struct PageSnapshot {
+  std::uint32_t version = 0;  // also known with PageStatus::unsupported_version
   std::string program;
   std::uint64_t started_realtime_ns = 0;
   std::uint64_t counters[kCounterCount] = {};
@@ -32,14 +33,20 @@ struct PageSnapshot {
 
 enum class PageStatus {
   ok,
-  none,                 // the process has no page: it has had no TCP socket yet
+  none,                 // no page, or one that is being made: there was no TCP socket yet
   unreadable,           // not a page, or one that contradicts itself
   unsupported_version,  // of another version of the library
 };
 
 [[nodiscard]] const char* to_string(PageStatus status);
 
-// Reads the page in the file `fd`, which stays open. Never changes the file.
+// Reads the page in the file `fd`, which stays open. Whatever the file says, reading it ends, takes
+// bounded memory and does not touch memory that the file could lose meanwhile.
 [[nodiscard]] PageStatus read_page(int fd, PageSnapshot& snapshot);
+
+// The same for the file at `path`, such as a link in /proc/PID/fd; PageStatus::none if there is
+// nothing any more. Another process decides what is there, and to open a pipe might wait for ever
+// and to open a device have effects: nothing but a file is opened.
+[[nodiscard]] PageStatus read_page_at(const std::string& path, PageSnapshot& snapshot);
 
 }  // namespace rsock::stats

@@ -1,6 +1,5 @@
 #include "core/stats/process_scan.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,23 +8,31 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
-#include <unordered_map>
+#include <utility>
 
 namespace rsock::stats {
 
 namespace {
 
 constexpr std::string_view kLibraryName = "librsock.so";
+constexpr std::string_view kSocketLink = "socket:[";
+constexpr std::string_view kDeleted = " (deleted)";
+constexpr char kEnded[] = "No such process";
 constexpr std::size_t kLinkBytes = 128;  // longer than any link that matters here
 
-using FdsByInode = std::unordered_map<std::uint64_t, std::vector<int>>;
+// A process that runs the shim, before the kernel is asked about its sockets.
+struct Found {
+  Process process;
+  FdsByInode fds;
+};
 
 std::string proc_path(int pid, std::string_view rest) {
   return "/proc/" + std::to_string(pid) + "/" + std::string(rest);
 }
 
-std::optional<int> parse_int(std::string_view text) {
-  int number = 0;
+template <typename T>
+std::optional<T> parse_number(std::string_view text) {
+  T number = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
   if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return std::nullopt;
   return number;
@@ -38,7 +45,8 @@ std::error_code for_each_number(const std::string& path, Visit visit) {
   std::filesystem::directory_iterator entries(path, error);
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
     const std::string& entry = entries->path().native();
-    if (const auto number = parse_int(std::string_view(entry).substr(entry.rfind('/') + 1))) {
+    if (const auto number =
+            parse_number<int>(std::string_view(entry).substr(entry.rfind('/') + 1))) {
       visit(*number, entry);
     }
   }
@@ -66,42 +74,45 @@ std::string command_of(int pid) {
   return name;
 }
 
-void read_page_of(int pid, int page_fd, Process& process) {
-  if (page_fd < 0) return;
-  const int fd =
-      open(proc_path(pid, "fd/" + std::to_string(page_fd)).c_str(), O_RDONLY | O_CLOEXEC);
-  process.page_status = fd < 0 ? PageStatus::unreadable : read_page(fd, process.page);
-  if (fd >= 0) close(fd);
-}
+std::string fd_link(int pid, int fd) { return proc_path(pid, "fd/" + std::to_string(fd)); }
 
-// The rows whose sockets the process still holds, with what the kernel says of them.
-std::vector<Connection> connect_rows(const PageSnapshot& page, const FdsByInode& fds,
-                                     const TcpSockets& sockets) {
-  std::vector<Connection> connections;
-  for (const RowSnapshot& row : page.rows) {
-    const auto held = fds.find(row.inode);
-    if (held == fds.end()) continue;  // closed behind the library's back
-    const auto known = sockets.find(row.inode);
-    Connection connection{row, held->second, {"-", "-", "unconnected"}};
-    if (known != sockets.end()) connection.socket = known->second;
-    connections.push_back(std::move(connection));
+// What the process's descriptors and its page say.
+std::optional<Found> look_into(int pid, std::string& why) {
+  Found found;
+  Process& process = found.process;
+  process.pid = pid;
+  process.program = command_of(pid);
+  int page_fd = -1;
+  const std::error_code error =
+      for_each_number(proc_path(pid, "fd"), [&](int fd, const std::string& path) {
+        const std::string target = link_target(path);
+        if (const auto inode = parse_socket_link(target)) {
+          found.fds[*inode].push_back(fd);
+        } else if (is_page_link(target)) {
+          page_fd = fd;
+        }
+      });
+  if (error) {
+    why = error == std::errc::no_such_file_or_directory ? kEnded : error.message();
+    return std::nullopt;
   }
-  std::sort(connections.begin(), connections.end(),
-            [](const Connection& a, const Connection& b) { return a.fds < b.fds; });
-  return connections;
+  if (page_fd >= 0) process.page_status = read_page_at(fd_link(pid, page_fd), process.page);
+  if (process.page_status == PageStatus::none && !has_library(pid)) {
+    why = "does not run librsock.so";
+    return std::nullopt;
+  }
+  if (process.page_status == PageStatus::ok) process.program = process.page.program;
+  for (auto& [inode, numbers] : found.fds) std::sort(numbers.begin(), numbers.end());
+  return found;
 }
 
 }  // namespace
 
 std::optional<std::uint64_t> parse_socket_link(std::string_view target) {
-  constexpr std::string_view kBefore = "socket:[";
-  if (!target.starts_with(kBefore) || !target.ends_with("]")) return std::nullopt;
-  target.remove_prefix(kBefore.size());
+  if (!target.starts_with(kSocketLink) || !target.ends_with("]")) return std::nullopt;
+  target.remove_prefix(kSocketLink.size());
   target.remove_suffix(1);
-  std::uint64_t inode = 0;
-  const auto result = std::from_chars(target.data(), target.data() + target.size(), inode);
-  if (result.ec != std::errc() || result.ptr != target.data() + target.size()) return std::nullopt;
-  return inode;
+  return parse_number<std::uint64_t>(target);
 }
 
 bool is_page_link(std::string_view target) {
@@ -113,61 +124,78 @@ bool maps_library(std::string_view line) {
   const std::size_t path_at = line.find('/');
   if (path_at == std::string_view::npos) return false;
   std::string_view path = line.substr(path_at);
-  constexpr std::string_view kDeleted = " (deleted)";
   if (path.ends_with(kDeleted)) path.remove_suffix(kDeleted.size());
   const std::string_view file = path.substr(path.rfind('/') + 1);
   return file == kLibraryName ||
          (file.starts_with(kLibraryName) && file[kLibraryName.size()] == '.');
 }
 
+std::vector<Connection> connections_of(int pid, const PageSnapshot& page, const FdsByInode& fds,
+                                       const TcpSockets& sockets) {
+  std::vector<Connection> connections;
+  std::unordered_map<std::uint64_t, std::size_t> index_of;  // by inode
+  for (const RowSnapshot& row : page.rows) {
+    const auto held = fds.find(row.inode);
+    if (held == fds.end()) continue;  // closed behind the library's back
+    if (const auto before = index_of.find(row.inode); before != index_of.end()) {
+      connections[before->second].row.tx_tcp_bytes += row.tx_tcp_bytes;
+      connections[before->second].row.rx_tcp_bytes += row.rx_tcp_bytes;
+      continue;
+    }
+    Connection connection{row, held->second, {"-", "-", "unconnected"}};
+    if (const auto known = sockets.find(row.inode); known != sockets.end()) {
+      connection.socket = known->second;
+    } else if (parse_socket_link(link_target(fd_link(pid, held->second.front()))) != row.inode) {
+      continue;  // closed since its descriptors were listed
+    }
+    index_of[row.inode] = connections.size();
+    connections.push_back(std::move(connection));
+  }
+  std::sort(connections.begin(), connections.end(),
+            [](const Connection& a, const Connection& b) { return a.fds < b.fds; });
+  return connections;
+}
+
 std::vector<Process> ProcessScan::all() {
-  std::vector<Process> processes;
-  for_each_number("/proc", [this, &processes](int pid, const std::string&) {
+  std::vector<Found> all_found;
+  for_each_number("/proc", [&all_found](int pid, const std::string&) {
     std::string why;
-    if (auto process = one(pid, why)) processes.push_back(std::move(*process));
+    if (auto found = look_into(pid, why)) all_found.push_back(std::move(*found));
   });
+  // The kernel's tables come last, so that they have every socket that was seen in a page.
+  std::vector<Process> processes;
+  for (Found& found : all_found) {
+    if (add_connections(found.process, found.fds)) processes.push_back(std::move(found.process));
+  }
   std::sort(processes.begin(), processes.end(),
             [](const Process& a, const Process& b) { return a.pid < b.pid; });
   return processes;
 }
 
 std::optional<Process> ProcessScan::one(int pid, std::string& why) {
-  Process process;
-  process.pid = pid;
-  process.program = command_of(pid);
-  FdsByInode fds;
-  int page_fd = -1;
-  const std::error_code error =
-      for_each_number(proc_path(pid, "fd"), [&fds, &page_fd](int fd, const std::string& path) {
-        const std::string target = link_target(path);
-        if (const auto inode = parse_socket_link(target)) {
-          fds[*inode].push_back(fd);
-        } else if (is_page_link(target)) {
-          page_fd = fd;
-        }
-      });
-  if (error) {
-    why = error.message();
-    return std::nullopt;
-  }
-  if (page_fd < 0 && !has_library(pid)) {
-    why = "does not run librsock.so";
-    return std::nullopt;
-  }
-  for (auto& [inode, numbers] : fds) std::sort(numbers.begin(), numbers.end());
-  read_page_of(pid, page_fd, process);
-  if (process.page_status == PageStatus::ok) {
-    process.program = process.page.program;
-    process.connections = connect_rows(process.page, fds, sockets_of(pid));
-  }
-  return process;
+  auto found = look_into(pid, why);
+  if (!found) return std::nullopt;
+  if (add_connections(found->process, found->fds)) return std::move(found->process);
+  why = kEnded;
+  return std::nullopt;
 }
 
-const TcpSockets& ProcessScan::sockets_of(int pid) {
+bool ProcessScan::add_connections(Process& process, const FdsByInode& fds) {
+  if (process.page_status != PageStatus::ok) return true;
+  const TcpSockets* sockets = sockets_of(process.pid);
+  if (sockets == nullptr) return false;
+  process.connections = connections_of(process.pid, process.page, fds, *sockets);
+  return true;
+}
+
+const TcpSockets* ProcessScan::sockets_of(int pid) {
   const std::string name = link_target(proc_path(pid, "ns/net"));
+  if (name.empty()) return nullptr;
   const auto known = by_namespace_.find(name);
-  if (known != by_namespace_.end() && !name.empty()) return known->second;
-  return by_namespace_[name] = tcp_sockets_of(pid);
+  if (known != by_namespace_.end()) return &known->second;
+  auto sockets = tcp_sockets_of(pid);
+  if (!sockets) return nullptr;
+  return &by_namespace_.emplace(name, std::move(*sockets)).first->second;
 }
 
 }  // namespace rsock::stats

@@ -13,6 +13,8 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::uint64_t kNanosecondsPerSecond = 1'000'000'000;
+constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+constexpr double kUnitStep = 1024;
 constexpr std::array kColumns = {"PID",   "PROGRAM", "FD", "LOCAL", "PEER",
                                  "STATE", "PATH",    "TX", "RX",    "REASON"};
 constexpr std::size_t kColumnCount = kColumns.size();
@@ -73,16 +75,25 @@ Line line_of(const Process& process, const Connection& connection) {
           is_listener(connection) ? "" : reason_text(connection.row.reason)};
 }
 
+std::string why_without_connection(const Process& process) {
+  switch (process.page_status) {
+    case PageStatus::ok:
+    case PageStatus::none:
+      return "no connection";
+    case PageStatus::unreadable:
+      return "stats page is unreadable";
+    case PageStatus::unsupported_version:
+      return "stats page version " + std::to_string(process.page.version) + " is not supported";
+  }
+  return "";
+}
+
 Line line_without_connection(const Process& process) {
   Line line;
   line.fill("-");
   line[0] = std::to_string(process.pid);
   line[1] = printable(process.program);
-  const bool has_page = process.page_status == PageStatus::ok;
-  const bool had_none = process.page_status == PageStatus::none;
-  line[kColumnCount - 1] = has_page || had_none
-                               ? "no connection"
-                               : std::string("stats page: ") + to_string(process.page_status);
+  line[kColumnCount - 1] = why_without_connection(process);
   return line;
 }
 
@@ -170,13 +181,11 @@ std::string reason_text(Reason reason) {
 }
 
 std::string human_bytes(std::uint64_t bytes) {
-  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  constexpr double kStep = 1024;
-  if (bytes < static_cast<std::uint64_t>(kStep)) return std::to_string(bytes) + " B";
+  if (bytes < static_cast<std::uint64_t>(kUnitStep)) return std::to_string(bytes) + " B";
   auto value = static_cast<double>(bytes);
   std::size_t unit = 0;
-  while (value >= kStep && unit + 1 < kUnits.size()) {
-    value /= kStep;
+  while (value >= kUnitStep && unit + 1 < kUnits.size()) {
+    value /= kUnitStep;
     ++unit;
   }
   std::array<char, 32> text{};
@@ -187,7 +196,7 @@ std::string human_bytes(std::uint64_t bytes) {
 std::string printable(std::string_view text) {
   std::string clean(text);
   for (char& byte : clean) {
-    if (static_cast<unsigned char>(byte) < ' ' || byte == '\x7f') byte = '?';
+    if (byte < ' ' || byte > '~') byte = '?';
   }
   return clean;
 }
@@ -217,8 +226,8 @@ void print_table(std::ostream& out, const std::vector<Process>& processes, bool 
 void print_json(std::ostream& out, const std::vector<Process>& processes) {
   ordered_json object = {{"schema", "rsock-stat/1"}, {"processes", ordered_json::array()}};
   for (const Process& process : processes) object["processes"].push_back(process_json(process));
-  // Names of programs may be no UTF-8.
-  out << object.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+  // Names of programs may be no UTF-8, or hold controls of a terminal beyond ASCII.
+  out << object.dump(2, ' ', true, ordered_json::error_handler_t::replace) << '\n';
 }
 
 }  // namespace rsock::stats

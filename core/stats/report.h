@@ -15,7 +15,7 @@ namespace rsock::stats {
 // "0 B", "1.5 KiB", "23.0 GiB".
 [[nodiscard]] std::string human_bytes(std::uint64_t bytes);
 
-// Text of another process without what could disturb a terminal.
+// Text of another process without what could disturb a terminal or the columns of a table.
 [[nodiscard]] std::string printable(std::string_view text);
 
 // A table of the connections, a line each; listeners only if wanted.

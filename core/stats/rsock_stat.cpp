@@ -2,6 +2,7 @@
 #include <getopt.h>
 
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -11,6 +12,9 @@
 
 #include "core/stats/process_scan.h"
 #include "core/stats/report.h"
+
+// This program has one thread.
+// NOLINTBEGIN(concurrency-mt-unsafe)
 
 namespace {
 
@@ -30,6 +34,12 @@ constexpr char kUsage[] =
     "\n"
     "Without root, one's own processes are seen.\n"
     "Exit status: 0; 1 if PID can't be shown or the output can't be written; 2 for wrong usage.\n";
+
+constexpr option kLongOptions[] = {
+    {"pid", required_argument, nullptr, 'p'}, {"listening", no_argument, nullptr, 'l'},
+    {"json", no_argument, nullptr, 'j'},      {"help", no_argument, nullptr, 'h'},
+    {"version", no_argument, nullptr, 'V'},   {nullptr, 0, nullptr, 0},
+};
 
 struct Options {
   std::optional<int> pid;
@@ -61,11 +71,6 @@ int parse_pid(const char* text) {
 }
 
 Options parse_options(int argc, char** argv) {
-  static const option kLongOptions[] = {
-      {"pid", required_argument, nullptr, 'p'}, {"listening", no_argument, nullptr, 'l'},
-      {"json", no_argument, nullptr, 'j'},      {"help", no_argument, nullptr, 'h'},
-      {"version", no_argument, nullptr, 'V'},   {nullptr, 0, nullptr, 0},
-  };
   Options options;
   int letter = 0;
   while ((letter = getopt_long(argc, argv, "p:ljhV", kLongOptions, nullptr)) != -1) {
@@ -110,6 +115,7 @@ std::vector<Process> find_processes(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // A closed pipe is an error of the output like any other.
   const Options options = parse_options(argc, argv);
   const std::vector<Process> processes = find_processes(options);
   if (options.json) {
@@ -119,3 +125,5 @@ int main(int argc, char** argv) {
   }
   leave();
 }
+
+// NOLINTEND(concurrency-mt-unsafe)

@@ -15,6 +15,7 @@ constexpr int kHexadecimal = 16;
 constexpr std::size_t kWordDigits = 8;
 constexpr std::size_t kV4Digits = 8;
 constexpr std::size_t kV6Digits = 32;
+constexpr std::size_t kMappedAt = 12;  // where the IPv4 address is in a mapped one
 
 // The states of include/net/tcp_states.h, from 1 on, with ss(8)'s names.
 constexpr const char* kStates[] = {
@@ -46,7 +47,6 @@ std::string v4_text(const void* bytes) {
 }
 
 std::string v6_text(const in6_addr& address) {
-  constexpr std::size_t kMappedAt = 12;
   if (IN6_IS_ADDR_V4MAPPED(&address)) return v4_text(address.s6_addr + kMappedAt);
   char text[INET6_ADDRSTRLEN] = "";
   inet_ntop(AF_INET6, &address, text, sizeof(text));
@@ -91,12 +91,14 @@ void parse_tcp_sockets(std::istream& file, TcpSockets& sockets) {
   }
 }
 
-TcpSockets tcp_sockets_of(int pid) {
+std::optional<TcpSockets> tcp_sockets_of(int pid) {
+  const std::string directory = "/proc/" + std::to_string(pid) + "/net/";
+  std::ifstream v4(directory + "tcp");
+  if (!v4) return std::nullopt;
   TcpSockets sockets;
-  for (const char* name : {"tcp", "tcp6"}) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/net/" + name);
-    parse_tcp_sockets(file, sockets);
-  }
+  parse_tcp_sockets(v4, sockets);
+  std::ifstream v6(directory + "tcp6");  // absent from a kernel without IPv6
+  parse_tcp_sockets(v6, sockets);
   return sockets;
 }
 

@@ -11,7 +11,7 @@ namespace rsock::stats {
 
 // What the kernel knows of a TCP socket: a line of /proc/PID/net/tcp or tcp6 (proc(5)).
 struct TcpSocket {
-  std::string local;  // "127.0.0.1:80", "[::1]:80"
+  std::string local;  // "127.0.0.1:80", "[::1]:80"; "-" if the kernel does not tell
   std::string peer;
   std::string state;  // as ss(8) names it: "established", "listening"
 };
@@ -27,7 +27,7 @@ inline constexpr char kListening[] = "listening";
 // Adds the sockets of one such file. Lines that make no sense are left out.
 void parse_tcp_sockets(std::istream& file, TcpSockets& sockets);
 
-// The sockets of the network namespace of process `pid`.
-[[nodiscard]] TcpSockets tcp_sockets_of(int pid);
+// The sockets of the network namespace of process `pid`; nothing if the process has ended.
+[[nodiscard]] std::optional<TcpSockets> tcp_sockets_of(int pid);
 
 }  // namespace rsock::stats

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/os/inode.h"
 #include "core/stats/page.h"
 
 namespace rsock::testing {
@@ -15,10 +17,11 @@ namespace rsock::testing {
 // A stats page that a test has made, by the layout alone.
 class PageFile {
  public:
-  explicit PageFile(std::uint32_t rows)
+  explicit PageFile(std::uint32_t rows, int seals = F_SEAL_SHRINK)
       : bytes_(stats::kHeaderBytes + rows * sizeof(stats::ConnectionRow)),
-        fd_(memfd_create(stats::kPageName, MFD_CLOEXEC)) {
+        fd_(memfd_create(stats::kPageName, MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
     REQUIRE(ftruncate(fd_, static_cast<off_t>(bytes_)) == 0);
+    REQUIRE(fcntl(fd_, F_ADD_SEALS, seals) == 0);
     memory_ = static_cast<char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0));
     REQUIRE(memory_ != MAP_FAILED);
     auto* made = new (memory_) stats::PageHeader{};
@@ -29,6 +32,7 @@ class PageFile {
     made->row_capacity = rows;
     made->counter_count = stats::kCounterCount;
     made->reason_count = stats::kReasonCount;
+    made->inode = os::inode_of(fd_);
     std::strcpy(made->program, "tester");
   }
   ~PageFile() {

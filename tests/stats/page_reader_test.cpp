@@ -1,12 +1,18 @@
 #include "core/stats/page_reader.h"
 
+#include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <cstring>
-#include <new>
+#include <string>
+#include <thread>
 
+#include "core/config/limits.h"
 #include "tests/socket/sockets.h"
 #include "tests/stats/page_file.h"
 
@@ -53,16 +59,16 @@ TEST_CASE("what is no page is not taken for one") {
   file.header().magic ^= 1;
   CHECK(status_of(file) == PageStatus::unreadable);
 
-  const TestFd empty(memfd_create("empty", MFD_CLOEXEC));
   PageSnapshot snapshot;
-  CHECK(read_page(empty, snapshot) == PageStatus::unreadable);
   CHECK(read_page(-1, snapshot) == PageStatus::unreadable);
 }
 
 TEST_CASE("another version is said to be that") {
   PageFile file(1);
   file.header().version = kPageVersion + 1;
-  CHECK(status_of(file) == PageStatus::unsupported_version);
+  PageSnapshot snapshot;
+  CHECK(read(file, snapshot) == PageStatus::unsupported_version);
+  CHECK(snapshot.version == kPageVersion + 1);
 }
 
 TEST_CASE("sizes that contradict this version are refused") {
@@ -77,19 +83,93 @@ TEST_CASE("sizes that contradict this version are refused") {
   CHECK(broken([](PageHeader& header) { header.reason_count = ~0U; }) == PageStatus::unreadable);
 }
 
-TEST_CASE("rows_used and row_capacity that lie do not lead beyond the file") {
+TEST_CASE("rows_used that lies does not lead beyond the rows") {
   PageFile file(2);
   file.use_row(0, 1, 3);
   file.use_row(1, 2, 4);
   file.header().rows_used = ~0U;
-  file.header().row_capacity = ~0U;
   PageSnapshot snapshot;
   REQUIRE(read(file, snapshot) == PageStatus::ok);
   CHECK(snapshot.rows.size() == 2);
-  REQUIRE(ftruncate(file.fd(), kHeaderBytes + sizeof(ConnectionRow) + 10) == 0);
-  PageSnapshot shorter;
-  REQUIRE(read(file, shorter) == PageStatus::ok);
-  CHECK(shorter.rows.size() == 1);
+}
+
+TEST_CASE("a row_capacity that is not the file's is refused") {
+  for (const std::uint32_t capacity : {0U, 1U, 3U, ~0U}) {
+    PageFile file(2);
+    file.header().row_capacity = capacity;
+    CHECK(status_of(file) == PageStatus::unreadable);
+  }
+}
+
+TEST_CASE("a page is bounded, or a sparse file could take all memory of the reader's host") {
+  CHECK(status_of(PageFile(rsock::config::kSocketsMax)) == PageStatus::ok);
+  CHECK(status_of(PageFile(rsock::config::kSocketsMax + 1)) == PageStatus::unreadable);
+}
+
+TEST_CASE("a file that can be cut short under the reader's feet is refused") {
+  CHECK(status_of(PageFile(1, 0)) == PageStatus::unreadable);
+  CHECK(status_of(PageFile(1, F_SEAL_GROW)) == PageStatus::unreadable);
+}
+
+TEST_CASE("a page that is being made is no page yet") {
+  const TestFd file(memfd_create(kPageName, MFD_CLOEXEC));
+  PageSnapshot snapshot;
+  CHECK(read_page(file, snapshot) == PageStatus::none);
+  REQUIRE(ftruncate(file, 2 * kHeaderBytes) == 0);
+  CHECK(read_page(file, snapshot) == PageStatus::none);
+}
+
+TEST_CASE("a file of another kind at the place of a page is not even opened") {
+  char directory[] = "/tmp/rsock-page-XXXXXX";
+  REQUIRE(mkdtemp(directory) != nullptr);
+  const std::string pipe = std::string(directory) + "/pipe";
+  REQUIRE(mkfifo(pipe.c_str(), S_IRUSR | S_IWUSR) == 0);
+  const TestFd opens(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  REQUIRE(inotify_add_watch(opens, pipe.c_str(), IN_OPEN) >= 0);
+  PageSnapshot snapshot;
+  CHECK(read_page_at(pipe, snapshot) == PageStatus::unreadable);
+  inotify_event event{};
+  CHECK(::read(opens, &event, sizeof(event)) < 0);
+  unlink(pipe.c_str());
+  CHECK(read_page_at(pipe, snapshot) == PageStatus::none);
+  rmdir(directory);
+  PageFile file(1);
+  CHECK(read_page_at("/proc/self/fd/" + std::to_string(file.fd()), snapshot) == PageStatus::ok);
+}
+
+// As the library does it, for one socket after the other in the same row.
+void replace_socket(ConnectionRow& row, std::uint64_t generation) {
+  row.identity.store(0, std::memory_order_release);
+  row.inode.store(generation, std::memory_order_relaxed);
+  row.tx_tcp_bytes.store(generation, std::memory_order_relaxed);
+  row.rx_tcp_bytes.store(generation, std::memory_order_relaxed);
+  row.identity.store(generation << 32 | 1, std::memory_order_release);
+}
+
+TEST_CASE("the fields of two sockets that follow each other in a row are never mixed") {
+  constexpr std::uint32_t kRows = 4096;
+  constexpr int kReads = 2000;
+  PageFile file(kRows);
+  for (std::uint32_t index = 0; index < kRows; ++index) file.use_row(index, 0, 0);
+  std::atomic<bool> enough{false};
+  std::thread owner([&] {
+    for (std::uint64_t generation = 1; !enough; ++generation) {
+      for (std::uint32_t index = 0; index < kRows; ++index) {
+        replace_socket(file.row(index), generation);
+      }
+    }
+  });
+  int mixed = 0;
+  for (int reads = 0; reads < kReads; ++reads) {
+    PageSnapshot snapshot;
+    if (read(file, snapshot) != PageStatus::ok) break;
+    for (const RowSnapshot& row : snapshot.rows) {
+      if (row.inode != row.tx_tcp_bytes || row.inode != row.rx_tcp_bytes) ++mixed;
+    }
+  }
+  enough = true;
+  owner.join();
+  CHECK(mixed == 0);
 }
 
 TEST_CASE("values out of range become harmless ones") {

@@ -97,7 +97,7 @@ TEST_CASE("a process that is killed leaves nothing to be found") {
   kill(child, SIGKILL);
   REQUIRE(waitpid(child, nullptr, 0) == child);
   CHECK_FALSE(ProcessScan().one(child, why));
-  CHECK(why == "No such file or directory");
+  CHECK(why == "No such process");
 }
 
 TEST_CASE("a process without the library is said to be that") {
@@ -114,18 +114,51 @@ TEST_CASE("a process without the library is said to be that") {
   waitpid(child, nullptr, 0);
 }
 
-TEST_CASE("ten thousand rows are listed without trouble") {
-  rsock::testing::drop_internal_fds();
+TEST_CASE("a socket that the kernel's table lacks is shown as long as the process holds it") {
+  const TestFd fresh = rsock::testing::tcp_socket();
+  const std::uint64_t inode = inode_of(fresh);
+  PageSnapshot page;
+  page.rows.push_back({inode, fresh, 0, 0, 0, Reason::none, Role::fresh, Path::tcp});
+  const auto shown = connections_of(getpid(), page, {{inode, {fresh}}}, {});
+  REQUIRE(shown.size() == 1);
+  CHECK(shown.front().socket.state == "unconnected");
+  CHECK(shown.front().socket.local == "-");
+  // The descriptor has become another socket's since the descriptors were listed.
+  page.rows.front().inode = inode + 1;
+  CHECK(connections_of(getpid(), page, {{inode + 1, {fresh}}}, {}).empty());
+}
+
+TEST_CASE("a socket with two rows is one connection with the bytes of both") {
+  PageSnapshot page;
+  page.rows.push_back({7, 3, 0, 10, 20, Reason::marked, Role::client, Path::tcp});
+  page.rows.push_back({7, 4, 0, 1, 2, Reason::none, Role::inherited, Path::tcp});
+  const auto shown = connections_of(getpid(), page, {{7, {3, 4}}}, {{7, {"a", "b", "c"}}});
+  REQUIRE(shown.size() == 1);
+  CHECK(shown.front().row.tx_tcp_bytes == 11);
+  CHECK(shown.front().row.rx_tcp_bytes == 22);
+  CHECK(shown.front().row.role == Role::client);
+}
+
+TEST_CASE("ten thousand connections are listed without trouble") {
   constexpr std::uint32_t kRows = 10'000;
-  PageFile page(kRows);
-  const TestFd listening = listener();
-  for (std::uint32_t index = 0; index < kRows; ++index) page.use_row(index, inode_of(listening), 3);
-  std::string why;
-  const auto process = ProcessScan().one(getpid(), why);
-  REQUIRE(process.has_value());
-  CHECK(process->connections.size() == kRows);
+  PageFile file(kRows);
+  FdsByInode fds;
+  TcpSockets sockets;
+  for (std::uint32_t index = 0; index < kRows; ++index) {
+    const int fd = static_cast<int>(kRows - index);
+    file.use_row(index, index + 1, fd);
+    fds[index + 1] = {fd};
+    sockets[index + 1] = {"127.0.0.1:1", "127.0.0.1:2", "established"};
+  }
+  Process process;
+  REQUIRE(read_page(file.fd(), process.page) == PageStatus::ok);
+  process.page_status = PageStatus::ok;
+  process.connections = connections_of(getpid(), process.page, fds, sockets);
+  REQUIRE(process.connections.size() == kRows);
+  CHECK(process.connections.front().fds == std::vector<int>{1});
+  CHECK(process.connections.back().fds == std::vector<int>{kRows});
   std::ostringstream out;
-  print_table(out, {*process}, true);
+  print_table(out, {process}, true);
   const std::string text = out.str();
   CHECK(std::count(text.begin(), text.end(), '\n') == kRows + 1);
 }

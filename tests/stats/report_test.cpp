@@ -1,5 +1,6 @@
 #include "core/stats/report.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -57,7 +58,11 @@ TEST_CASE("a process without connections has a line that says so") {
   process.program = "idle";
   CHECK(table_of(process, false).find("no connection") != std::string::npos);
   process.page_status = PageStatus::unsupported_version;
-  CHECK(table_of(process, false).find("stats page: unsupported version") != std::string::npos);
+  process.page.version = 2;
+  CHECK(table_of(process, false).find("stats page version 2 is not supported") !=
+        std::string::npos);
+  process.page_status = PageStatus::unreadable;
+  CHECK(table_of(process, false).find("stats page is unreadable") != std::string::npos);
 }
 
 TEST_CASE("JSON says everything, exactly") {
@@ -83,6 +88,21 @@ TEST_CASE("JSON says everything, exactly") {
   CHECK(connection["reason_text"] == "not upgraded: SO_MARK");
   CHECK(connection["tx_tcp_bytes"] == 1536);
   CHECK(process["listeners"][0]["local"] == "0.0.0.0:80");
+}
+
+TEST_CASE("no control of a terminal gets out of another process") {
+  Process process = example();
+  process.program =
+      "\x1b[2J\x7f\t\n\xc2\x9b"
+      "31m\xe2\x80\xae";  // ... CSI, right-to-left override
+  std::ostringstream json;
+  print_json(json, {process});
+  for (const std::string& text : {table_of(process, false), json.str()}) {
+    CHECK(std::all_of(text.begin(), text.end(),
+                      [](char byte) { return byte == '\n' || (byte >= ' ' && byte <= '~'); }));
+  }
+  CHECK(printable("\n\x7f\xc2\x9b") == "????");
+  CHECK(nlohmann::json::parse(json.str())["processes"][0]["program"] == process.program);
 }
 
 TEST_CASE("a name that is no UTF-8 does not break the JSON") {

@@ -1,5 +1,8 @@
 #include "core/stats/tcp_sockets.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <sstream>
 
@@ -46,6 +49,14 @@ TEST_CASE("a file of the kernel's is read, and its broken lines are not") {
   CHECK(sockets[4711].state == "established");
   CHECK(sockets[4712].state == kListening);
   CHECK(sockets[4713].state == "unknown");
+}
+
+TEST_CASE("no sockets and a process that has ended are told apart") {
+  CHECK(tcp_sockets_of(getpid()).has_value());
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  REQUIRE(waitpid(child, nullptr, 0) == child);
+  CHECK_FALSE(tcp_sockets_of(child).has_value());
 }
 
 }  // namespace
