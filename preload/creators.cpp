@@ -118,3 +118,7 @@ RSOCK_EXPORT int inotify_init1(int flags) {
 RSOCK_EXPORT int pidfd_open(pid_t pid, unsigned int flags) {
   return edge::make_descriptor([=] { return sys().pidfd_open(pid, flags); });
 }
+
+RSOCK_EXPORT int pidfd_getfd(int pidfd, int fd, unsigned int flags) {
+  return edge::take_descriptor([=] { return sys().pidfd_getfd(pidfd, fd, flags); });
+}

@@ -116,6 +116,15 @@ inline auto make_descriptor(Call call) {
   return fd;
 }
 
+// A call that takes a descriptor out of another process.
+template <typename Call>
+inline auto take_descriptor(Call call) {
+  const auto fd = call();
+  const ErrnoKeeper keeper;
+  if (fd >= 0) socket::adopt(static_cast<int>(fd));
+  return fd;
+}
+
 template <typename Call>
 inline auto make_descriptor_pair(const int* fds, Call call) {
   const auto result = call();

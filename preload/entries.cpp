@@ -72,15 +72,6 @@ const T* as_pointer(long word) {
   return reinterpret_cast<const T*>(word);
 }
 
-// A call that takes a descriptor out of another process.
-template <typename Call>
-long take_descriptor(Call call) {
-  const long fd = call();
-  const edge::ErrnoKeeper keeper;
-  if (fd >= 0) rsock::socket::adopt(as_int(fd));
-  return fd;
-}
-
 template <typename Call>
 long make_io_uring(Call call) {
   const long fd = edge::make_descriptor(call);
@@ -162,7 +153,7 @@ void rsock::entries::use_real_syscall() noexcept {
   CASE(SYS_userfaultfd, edge::make_descriptor(call))                                             \
   CASE(SYS_perf_event_open, edge::make_descriptor(call))                                         \
   CASE(SYS_pidfd_open, edge::make_descriptor(call))                                              \
-  CASE(SYS_pidfd_getfd, take_descriptor(call))                                                   \
+  CASE(SYS_pidfd_getfd, edge::take_descriptor(call))                                             \
   CASE(SYS_io_uring_setup, make_io_uring(call))                                                  \
   CASE(SYS_fork, fork_raw(call))                                                                 \
   CASE(SYS_clone, fork_raw(call))
@@ -183,8 +174,10 @@ struct DecodedNumbers {
 // One wrong entry here is a call that is passed on unseen or a jump into the wrong body, so the
 // marks and the cases come from the same list.
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming): as entries.S calls it
 [[gnu::visibility("hidden")]] extern const DecodedNumbers rsock_syscall_is_decoded;
 constinit const DecodedNumbers rsock_syscall_is_decoded{};
+// NOLINTEND(readability-identifier-naming)
 }
 
 extern "C" [[gnu::visibility("hidden")]] long rsock_decode_syscall(long number, long a, long b,
@@ -194,6 +187,7 @@ extern "C" [[gnu::visibility("hidden")]] long rsock_decode_syscall(long number, 
 #define RSOCK_CASE(value, body) \
   case value:                   \
     return body;
+    // NOLINTNEXTLINE(bugprone-branch-clone): many numbers do the same
     RSOCK_DECODED_SYSCALLS(RSOCK_CASE)
 #undef RSOCK_CASE
     default:

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "core/base/mark.h"
@@ -23,7 +24,8 @@ class TextBuffer {
   TextBuffer& append(std::string_view text) noexcept {
     if (truncated_) return *this;
     const std::size_t taken = std::min(text.size(), kTextCapacity - length_);
-    length_ += text.copy(bytes_ + length_, taken);
+    std::memcpy(bytes_ + length_, text.data(), taken);
+    length_ += taken;
     if (taken != text.size()) end_truncated();
     return *this;
   }
@@ -77,7 +79,7 @@ class TextBuffer {
   void end_truncated() noexcept {
     RSOCK_MARK(text_truncated);
     truncated_ = true;
-    kEllipsis.copy(bytes_ + kTextCapacity - kEllipsis.size(), kEllipsis.size());
+    std::memcpy(bytes_ + kTextCapacity - kEllipsis.size(), kEllipsis.data(), kEllipsis.size());
   }
 
   std::size_t length_ = 0;

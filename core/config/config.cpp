@@ -95,7 +95,8 @@ void ParseErrors::add(std::string_view variable, std::string_view value,
   error.variable = variable;
   error.why = why;
   std::size_t length = 0;
-  for (const char character : value.substr(0, kShownValueBytes - 1)) {
+  for (const char character : value) {
+    if (length == kShownValueBytes - 1) break;
     const bool printable = character >= ' ' && character <= '~';
     error.value[length++] = printable ? character : kShownForUnprintable;
   }

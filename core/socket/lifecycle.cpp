@@ -131,7 +131,8 @@ void adopt(int fd) noexcept {
 
 void adopt_inherited() noexcept {
   for (int fd = 0; fd < kFirstListenFd; ++fd) adopt_if_socket(fd);
-  const char* count = std::getenv("LISTEN_FDS");
+  // Called while the library starts, before the program could change the environment.
+  const char* count = std::getenv("LISTEN_FDS");  // NOLINT(concurrency-mt-unsafe)
   if (count == nullptr) return;
   const long fds = std::min<long>(std::strtol(count, nullptr, 10), config::kListenFdsMax);
   for (int fd = kFirstListenFd; fd < kFirstListenFd + fds; ++fd) adopt_if_socket(fd);

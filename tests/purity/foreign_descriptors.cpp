@@ -210,6 +210,7 @@ constexpr ForeignCase kCases[] = {
   FOREIGN_CASE_WITH(kOnce, inotify_init, return made(f, api.inotify_init());)
   FOREIGN_CASE_WITH(kOnce, inotify_init1, return made(f, api.inotify_init1(-1));)
   FOREIGN_CASE_WITH(kOnce, pidfd_open, return made(f, api.pidfd_open(getpid(), 0));)
+  FOREIGN_CASE(pidfd_getfd, return made(f, api.pidfd_getfd(f.fd, 0, 0));)
 
   FOREIGN_CASE(syscall, return ended(f, api.syscall(SYS_close, f.fd));)
   FOREIGN_CASE(syscall, return made(f, api.syscall(SYS_dup, f.fd));)
