@@ -24,7 +24,8 @@ class TextBuffer {
   TextBuffer& append(std::string_view text) noexcept {
     if (truncated_) return *this;
     const std::size_t taken = std::min(text.size(), kTextCapacity - length_);
-    std::memcpy(bytes_ + length_, text.data(), taken);
+    // Not memcpy, which takes no null pointer even for no bytes.
+    std::copy_n(text.data(), taken, bytes_ + length_);
     length_ += taken;
     if (taken != text.size()) end_truncated();
     return *this;
