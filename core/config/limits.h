@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <climits>
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +35,15 @@ static_assert(kInternalFdFloor < kTrackedFdsMax);
 
 // Descriptors that a service manager may hand over at start (LISTEN_FDS): how many are looked at.
 inline constexpr int kListenFdsMax = 256;
+
+// Streams that one link carries in one direction of opening.
+inline constexpr std::uint32_t kStreamsPerLinkMax = 1 << 16;
+
+// A receive ring begins with one page and grows by this factor while the window is too small.
+inline constexpr std::uint32_t kFirstRingBytes = 4096;
+inline constexpr std::uint32_t kRingGrowthFactor = 4;
+inline constexpr std::uint32_t kRingBytesMax = 1 << 20;
+static_assert(std::has_single_bit(kFirstRingBytes) && std::has_single_bit(kRingBytesMax));
 
 // One line of the log, with its newline. Longer ones are cut, so that a line is one write and
 // lines of several processes do not mix in a pipe.

@@ -19,9 +19,9 @@ inline constexpr std::size_t kWordLineBytes = 64;  // a cache line
 // The value of an offset that is not set.
 inline constexpr std::uint64_t kOffsetUnset = UINT64_MAX;
 
-// Bits of ReceiverWords::arrival_interest.
-inline constexpr std::uint32_t kWakeReader = 1;   // a thread sleeps on the word
-inline constexpr std::uint32_t kTellMailbox = 2;  // set the stream's bit in the mailbox
+// Bits of arrival_interest and space_interest: who wants to know of a change.
+inline constexpr std::uint32_t kWakeSleeper = 1;  // a thread sleeps on the word itself
+inline constexpr std::uint32_t kTellMailbox = 2;  // the mailbox is to have the stream's bit
 
 // cf. TCP's snd_nxt, and the FIN and RST of its segments.
 struct alignas(kWordLineBytes) SenderWords {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/wire/shm_layout.h"
 #include "core/wire/stream_words.h"
 
 using namespace rsock;
@@ -108,7 +109,24 @@ TEST_CASE("the example of a receiver's line reads as PROTOCOL.md says") {
   CHECK(words.ring_number == 1);
   CHECK(words.switch_seen == 1);
   CHECK(words.stop_wanted == 0);
-  CHECK(words.arrival_interest == (wire::kWakeReader | wire::kTellMailbox));
+  CHECK(words.arrival_interest == (wire::kWakeSleeper | wire::kTellMailbox));
+}
+
+TEST_CASE("the segment is laid out as PROTOCOL.md says") {
+  const std::string text = document();
+  const auto row = [](std::size_t at) { return "| " + std::to_string(at) + " | "; };
+  CHECK(text.find(row(offsetof(wire::SegmentHeader, mailbox)) + "the mailbox") !=
+        std::string::npos);
+  CHECK(text.find(row(wire::kBlocksAt) + "a block of 128 bytes for each of 65,536 streams") !=
+        std::string::npos);
+  CHECK(text.find(row(wire::kFirstRingsAt) + "the first rings, 4,096 bytes") != std::string::npos);
+  CHECK(text.find(row(wire::kGrownRingsAt) + "room for two grown rings of up to 1 MiB") !=
+        std::string::npos);
+  CHECK(sizeof(wire::StreamBlock) == 128);
+  CHECK(config::kStreamsPerLinkMax == 65536);
+  CHECK(config::kFirstRingBytes == 4096);
+  CHECK(config::kRingBytesMax == 1 << 20);
+  CHECK(std::memcmp(&wire::kSegmentMagic, "SOCKSHM1", 8) == 0);
 }
 
 TEST_CASE("words that nobody has set yet say so") {
