@@ -7,6 +7,7 @@
 #include "core/os/clock.h"
 #include "core/os/inode.h"
 #include "core/os/internal_fds.h"
+#include "core/os/sealed_file.h"
 #include "core/os/syscalls.h"
 
 namespace rsock::stats {
@@ -30,23 +31,11 @@ void* map(int fd, std::size_t offset, std::size_t bytes) {
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
-// Growing a file past RLIMIT_FSIZE would kill the program with SIGXFSZ.
-bool file_size_is_allowed() {
-  rlimit limit{};
-  return sys().getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= kFileBytes;
-}
-
 // A memfd of the page's full (sparse) size that nobody can shrink under our feet, or -1.
 int make_page_file() {
-  if (!config::config().stats || !file_size_is_allowed()) return -1;
-  const int fd = sys().memfd_create(kPageName, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0) return -1;
-  if (sys().ftruncate(fd, kFileBytes) == 0 &&
-      sys().fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
-    return fd;
-  }
-  sys().close(fd);
-  return -1;
+  if (!config::config().stats) return -1;
+  Result<os::UniqueFd> fd = os::make_sealed_file(kPageName, kFileBytes);
+  return fd.ok() ? fd.value().release() : -1;
 }
 
 PageHeader* describe(void* memory, int fd) {

@@ -44,7 +44,7 @@ bool RxStream::look_for_switch() noexcept {
   switch_at_ = StreamOffset(at);
   switched_ = true;
   transition_to(path_, Path::switching);
-  mine_.switch_seen.store(1, std::memory_order_release);
+  mine_.switch_seen.store(1);
   news_ = true;
   return true;
 }
@@ -75,7 +75,7 @@ void RxStream::prove() noexcept {
   transition_to(path_, Path::accelerated);
   ring_ = {.number = 0, .bytes = first_ring_bytes_, .from = switch_at_};
   placed_ = switch_at_;
-  mine_.head.store(rcv_nxt_.value(), std::memory_order_release);
+  mine_.head.store(rcv_nxt_.value());
 }
 
 bool RxStream::look_for_bytes() noexcept {
@@ -167,7 +167,7 @@ void RxStream::taken(std::uint64_t bytes) noexcept {
   rcv_nxt_ += bytes;
   if (path_ != Path::accelerated && path_ != Path::fencing) return;
   RSOCK_DCHECK(rcv_nxt_ <= readable_to());
-  mine_.head.store(rcv_nxt_.value(), std::memory_order_release);
+  mine_.head.store(rcv_nxt_.value());
   if (has_next_ && rcv_nxt_ == next_.from) enter_next_ring();
 }
 

@@ -102,7 +102,7 @@ class RxStream {
   void peer_gone(Death death) noexcept;
 
   // Asks the sender to go back to the spine.
-  void want_stop() noexcept { mine_.stop_wanted.store(1, std::memory_order_release); }
+  void want_stop() noexcept { mine_.stop_wanted.store(1); }
 
   // How often the window has been too small for the sender.
   [[nodiscard]] std::uint32_t stalls() const noexcept {

@@ -39,7 +39,7 @@ void TxStream::switch_over() noexcept {
   ring_ = {.number = 0, .bytes = first_ring_bytes_, .from = snd_nxt_};
   mine_.ring_from.store(snd_nxt_.value(), std::memory_order_relaxed);
   mine_.tail.store(snd_nxt_.value(), std::memory_order_relaxed);
-  mine_.switch_at.store(snd_nxt_.value(), std::memory_order_release);
+  mine_.switch_at.store(snd_nxt_.value());
 }
 
 void TxStream::proof_written(std::size_t bytes) noexcept {
@@ -56,14 +56,14 @@ void TxStream::stop() noexcept {
     transition_to(path_, Path::tcp);
   }
   stopped_ = true;
-  mine_.stop_at.store(snd_nxt_.value(), std::memory_order_release);
+  mine_.stop_at.store(snd_nxt_.value());
 }
 
 void TxStream::finish() noexcept {
   transition_to(half_, Half::fin_queued);
   if (!in_ring()) return;
   if (path_ == Path::switching) RSOCK_MARK(fin_while_switching);
-  mine_.fin_at.store(snd_nxt_.value(), std::memory_order_release);
+  mine_.fin_at.store(snd_nxt_.value());
 }
 
 void TxStream::note_stall() noexcept {

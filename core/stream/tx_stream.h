@@ -172,7 +172,7 @@ inline void TxStream::sent(std::uint64_t bytes) noexcept {
   snd_nxt_ += bytes;
   if (!in_ring()) return;
   RSOCK_DCHECK(snd_nxt_ - (snd_una_ > ring_.from ? snd_una_ : ring_.from) <= ring_.bytes);
-  mine_.tail.store(snd_nxt_.value(), std::memory_order_release);
+  mine_.tail.store(snd_nxt_.value());
 }
 
 }  // namespace rsock::stream

@@ -1,12 +1,12 @@
 #include "core/link/shm/segment.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 #include <bit>
 #include <new>
 #include <utility>
+
+#include "core/os/sealed_file.h"
 
 namespace rsock::link::shm {
 
@@ -17,21 +17,6 @@ using os::sys;
 using os::UniqueFd;
 
 constexpr char kSegmentName[] = "rsock-link";
-constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-
-// Growing a file past RLIMIT_FSIZE would kill the program with SIGXFSZ.
-bool file_size_is_allowed() {
-  rlimit limit{};
-  return sys().getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= wire::kSegmentBytes;
-}
-
-bool has_full_size_for_ever(int fd) {
-  struct stat status {};
-  const int seals = sys().fcntl(fd, F_GET_SEALS);
-  return seals >= 0 && (seals & (F_SEAL_SHRINK | F_SEAL_WRITE)) == F_SEAL_SHRINK &&
-         sys().fstat(fd, &status) == 0 && status.st_size == static_cast<off_t>(wire::kSegmentBytes);
-}
-
 std::size_t first_ring_at(std::uint32_t index) {
   return wire::kFirstRingsAt + std::size_t{index} * config::kFirstRingBytes;
 }
@@ -50,14 +35,10 @@ int Segment::map_words() noexcept {
 }
 
 Result<Segment> Segment::create() noexcept {
-  if (!file_size_is_allowed()) return Error(-EFBIG);
+  Result<UniqueFd> fd = os::make_sealed_file(kSegmentName, wire::kSegmentBytes);
+  if (!fd.ok()) return Error(fd.error());
   Segment segment;
-  segment.fd_ = UniqueFd(sys().memfd_create(kSegmentName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!segment.fd_) return Error(-errno);
-  if (sys().ftruncate(segment.fd(), static_cast<off_t>(wire::kSegmentBytes)) != 0 ||
-      sys().fcntl(segment.fd(), F_ADD_SEALS, kSeals) != 0) {
-    return Error(-errno);
-  }
+  segment.fd_ = std::move(fd).value();
   const int error = segment.map_words();
   if (error != 0) return Error(error);
   auto* header = new (segment.words_.base()) wire::SegmentHeader{};
@@ -69,7 +50,7 @@ Result<Segment> Segment::create() noexcept {
 }
 
 Result<Segment> Segment::attach(UniqueFd fd) noexcept {
-  if (!has_full_size_for_ever(fd.get())) return Error(-EPROTO);
+  if (!os::is_sealed_file(fd.get(), wire::kSegmentBytes)) return Error(-EPROTO);
   Segment segment;
   segment.fd_ = std::move(fd);
   const int error = segment.map_words();

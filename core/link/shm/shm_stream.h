@@ -22,12 +22,12 @@ struct Segments {
   os::UniqueFd bell;
 };
 
-// Wakes whom `interest` names, after a word has changed that it is about. `index` is the other
+// Wakes whom `interest` names, after a word has changed that it is about: by a store that is also
+// a full fence, as all stores of a stream's are that somebody may sleep for. `index` is the other
 // process's, of the stream in question. errno stays.
 inline void tell(std::atomic<std::uint32_t>& interest, const Segments& link,
                  std::uint32_t index) noexcept {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  const std::uint32_t wanted = interest.load(std::memory_order_relaxed);
+  const std::uint32_t wanted = interest.load();
   if (wanted == 0) [[likely]]
     return;
   const os::ErrnoKeeper keeper;
@@ -48,7 +48,6 @@ template <typename Ready>
 [[nodiscard]] int sleep(std::atomic<std::uint32_t>& interest, Deadline deadline,
                         Ready ready) noexcept {
   const std::uint32_t armed = interest.fetch_or(wire::kWakeSleeper) | wire::kWakeSleeper;
-  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (ready()) return 0;
   const int result = os::futex_wait(interest, armed, deadline);
   return result == -EAGAIN ? 0 : result;
