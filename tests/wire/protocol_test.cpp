@@ -1,17 +1,18 @@
 // PROTOCOL.md and the code say the same.
 #include <catch2/catch.hpp>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <regex>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "core/wire/shm_layout.h"
 #include "core/wire/stream_words.h"
+#include "tests/wire/document.h"
 
 using namespace rsock;
+using testing::protocol_document;
+using testing::protocol_example;
 
 namespace {
 
@@ -21,14 +22,6 @@ struct Field {
   bool operator==(const Field&) const = default;
 };
 using Table = std::map<std::string, Field>;
-
-std::string document() {
-  std::ifstream file(RSOCK_PROTOCOL);
-  REQUIRE(file);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // The rows "| at | bytes | `name` | ... |" of the table that follows the first mention of `title`.
 Table table_after(const std::string& text, const std::string& title) {
@@ -49,25 +42,11 @@ Table table_after(const std::string& text, const std::string& title) {
 #name, { offsetof(type, name), sizeof(type::name) } \
   }
 
-// The bytes of the example that begins with "`name`:" in the document, as written there in hex.
-std::vector<unsigned char> example(const std::string& text, const std::string& name) {
-  std::size_t begin = text.find("Example of " + name + ":");
-  REQUIRE(begin != std::string::npos);
-  begin = text.find("\n    ", begin);
-  const std::string block = text.substr(begin, text.find("\n\n", begin) - begin);
-  std::vector<unsigned char> bytes;
-  std::istringstream words(block);
-  for (std::string word; words >> word;) {
-    bytes.push_back(static_cast<unsigned char>(std::stoul(word, nullptr, 16)));
-  }
-  return bytes;
-}
-
 }  // namespace
 
 TEST_CASE("the sender's line is what PROTOCOL.md says") {
   using Words = wire::SenderWords;
-  CHECK(table_after(document(), "`SenderWords`") ==
+  CHECK(table_after(protocol_document(), "`SenderWords`") ==
         Table{RSOCK_FIELD(Words, tail), RSOCK_FIELD(Words, switch_at), RSOCK_FIELD(Words, stop_at),
               RSOCK_FIELD(Words, fin_at), RSOCK_FIELD(Words, ring_from),
               RSOCK_FIELD(Words, ring_number), RSOCK_FIELD(Words, stalls),
@@ -76,7 +55,7 @@ TEST_CASE("the sender's line is what PROTOCOL.md says") {
 
 TEST_CASE("the receiver's line is what PROTOCOL.md says") {
   using Words = wire::ReceiverWords;
-  CHECK(table_after(document(), "`ReceiverWords`") ==
+  CHECK(table_after(protocol_document(), "`ReceiverWords`") ==
         Table{RSOCK_FIELD(Words, head), RSOCK_FIELD(Words, ring_place),
               RSOCK_FIELD(Words, ring_bytes), RSOCK_FIELD(Words, ring_number),
               RSOCK_FIELD(Words, switch_seen), RSOCK_FIELD(Words, stop_wanted),
@@ -84,7 +63,7 @@ TEST_CASE("the receiver's line is what PROTOCOL.md says") {
 }
 
 TEST_CASE("the example of a sender's line reads as PROTOCOL.md says") {
-  const std::vector<unsigned char> bytes = example(document(), "a sender's line");
+  const std::vector<std::byte> bytes = protocol_example("a sender's line");
   REQUIRE(bytes.size() == sizeof(wire::SenderWords));
   wire::SenderWords words;
   std::memcpy(static_cast<void*>(&words), bytes.data(), bytes.size());
@@ -99,7 +78,7 @@ TEST_CASE("the example of a sender's line reads as PROTOCOL.md says") {
 }
 
 TEST_CASE("the example of a receiver's line reads as PROTOCOL.md says") {
-  const std::vector<unsigned char> bytes = example(document(), "a receiver's line");
+  const std::vector<std::byte> bytes = protocol_example("a receiver's line");
   REQUIRE(bytes.size() == sizeof(wire::ReceiverWords));
   wire::ReceiverWords words;
   std::memcpy(static_cast<void*>(&words), bytes.data(), bytes.size());
@@ -113,7 +92,7 @@ TEST_CASE("the example of a receiver's line reads as PROTOCOL.md says") {
 }
 
 TEST_CASE("the segment is laid out as PROTOCOL.md says") {
-  const std::string text = document();
+  const std::string text = protocol_document();
   const auto row = [](std::size_t at) { return "| " + std::to_string(at) + " | "; };
   CHECK(text.find(row(offsetof(wire::SegmentHeader, mailbox)) + "the mailbox") !=
         std::string::npos);
