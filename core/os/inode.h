@@ -22,4 +22,10 @@ namespace rsock::os {
   return status.st_ino ^ (status.st_dev << kDeviceShift);
 }
 
+// By fstat, which every program may call: a seccomp filter may kill for a socket call.
+[[nodiscard]] inline bool is_socket(int fd) noexcept {
+  struct stat status {};
+  return sys().fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
 }  // namespace rsock::os

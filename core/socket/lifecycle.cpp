@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/config/limits.h"
+#include "core/os/inode.h"
 #include "core/os/syscalls.h"
 #include "core/socket/pinning.h"
 #include "core/stats/publisher.h"
@@ -48,14 +49,8 @@ void pin_by_protocol(const SocketRef& socket, int protocol) {
   if (protocol == IPPROTO_MPTCP) pin(socket, Reason::mptcp);
 }
 
-// By fstat, which every program may call: a seccomp filter may kill for a socket call.
-bool is_socket(int fd) {
-  struct stat status {};
-  return os::sys().fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
-}
-
 void adopt_if_socket(int fd) {
-  if (is_socket(fd)) adopt(fd);
+  if (os::is_socket(fd)) adopt(fd);
 }
 
 // Changes the role from one of those before a connection. False when it already had another.
