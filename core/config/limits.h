@@ -45,6 +45,19 @@ inline constexpr std::uint32_t kRingGrowthFactor = 4;
 inline constexpr std::uint32_t kRingBytesMax = 1 << 20;
 static_assert(std::has_single_bit(kFirstRingBytes) && std::has_single_bit(kRingBytesMax));
 
+// A connection is worth an upgrade after so many exchanges or bytes: one that carries a single
+// request never pays for it.
+inline constexpr std::uint32_t kExchangesBeforeUpgrade = 4;
+inline constexpr std::uint64_t kBytesBeforeUpgrade = 32 * 1024;
+
+// A destination that said "no" is asked again after a pause, which doubles each time.
+inline constexpr std::size_t kNegativeCacheEntries = 256;
+inline constexpr std::int64_t kFirstPauseNs = 1'000'000'000;
+inline constexpr std::int64_t kPauseNsMax = 300 * kFirstPauseNs;
+
+// Clients of this host that may wait to be greeted. One that finds the queue full stays on TCP.
+inline constexpr int kRendezvousBacklog = 128;
+
 // One line of the log, with its newline. Longer ones are cut, so that a line is one write and
 // lines of several processes do not mix in a pipe.
 inline constexpr std::size_t kLogLineBytes = 512;
