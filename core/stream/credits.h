@@ -40,8 +40,12 @@ class Credits {
 // How many receives this end has posted anew and not yet told the other end of.
 class CreditsToReturn {
  public:
-  // `threshold`: how many are worth a message of their own.
-  constexpr explicit CreditsToReturn(std::uint32_t threshold) noexcept : threshold_(threshold) {}
+  // `threshold`: how many are worth a message of their own. At least two, for that message takes
+  // one itself, and two ends would answer each other for ever; and at most as many as data may take
+  // (tests/model/credits.pml).
+  constexpr explicit CreditsToReturn(std::uint32_t threshold) noexcept : threshold_(threshold) {
+    RSOCK_DCHECK(threshold >= 2);
+  }
 
   constexpr void add(std::uint32_t count) noexcept { count_ += count; }
   [[nodiscard]] constexpr bool worth_a_message() const noexcept { return count_ >= threshold_; }
