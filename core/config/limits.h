@@ -48,7 +48,7 @@ static_assert(std::has_single_bit(kFirstRingBytes) && std::has_single_bit(kRingB
 // A connection is worth an upgrade after so many exchanges or bytes: one that carries a single
 // request never pays for it.
 inline constexpr std::uint32_t kExchangesBeforeUpgrade = 4;
-inline constexpr std::uint64_t kBytesBeforeUpgrade = 32 * 1024;
+inline constexpr std::uint64_t kBytesBeforeUpgrade = std::uint64_t{32} * 1024;
 
 // A destination that said "no" is asked again after a pause, which doubles each time.
 inline constexpr std::size_t kNegativeCacheEntries = 256;

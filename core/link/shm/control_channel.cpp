@@ -77,9 +77,10 @@ Result<ControlChannel::Received> ControlChannel::receive() noexcept {
   if (count < 0) return Error(static_cast<int>(count));
   std::array<UniqueFd, kFdsMax> fds = take_fds(message);
   if (count == 0) return Error(-ECONNRESET);
-  Result<wire::Message> decoded = wire::decode(std::span(bytes).first(static_cast<size_t>(count)));
+  const Result<wire::Message> decoded =
+      wire::decode(std::span(bytes).first(static_cast<size_t>(count)));
   if (!decoded.ok()) return Error(decoded.error());
-  return Received{std::move(decoded).value(), std::move(fds)};
+  return Received{decoded.value(), std::move(fds)};
 }
 
 }  // namespace rsock::link::shm
