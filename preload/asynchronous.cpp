@@ -7,22 +7,22 @@ namespace edge = rsock::edge;
 
 namespace {
 
+// Before the call: once the transfer has begun, the program may have freed the block by the time
+// that the call returns.
 template <typename Block, typename Call>
 int start(Block* block, Call call) {
-  const int result = call();
-  if (result == 0) edge::pin_socket(block->aio_fildes, rsock::stats::Reason::posix_aio);
-  return result;
+  edge::pin_socket(block->aio_fildes, rsock::stats::Reason::posix_aio);
+  return call();
 }
 
 template <typename Block, typename Call>
 int start_list(Block* const* blocks, int count, Call call) {
-  const int result = call();
-  for (int index = 0; result == 0 && index < count; ++index) {
+  for (int index = 0; index < count; ++index) {
     if (blocks[index] != nullptr) {
       edge::pin_socket(blocks[index]->aio_fildes, rsock::stats::Reason::posix_aio);
     }
   }
-  return result;
+  return call();
 }
 
 }  // namespace

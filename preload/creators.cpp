@@ -122,3 +122,11 @@ RSOCK_EXPORT int pidfd_open(pid_t pid, unsigned int flags) {
 RSOCK_EXPORT int pidfd_getfd(int pidfd, int fd, unsigned int flags) {
   return edge::take_descriptor([=] { return sys().pidfd_getfd(pidfd, fd, flags); });
 }
+
+RSOCK_EXPORT int open_by_handle_at(int mount, file_handle* handle, int flags) {
+  return edge::make_descriptor([=] { return sys().open_by_handle_at(mount, handle, flags); });
+}
+
+RSOCK_EXPORT int fanotify_init(unsigned int flags, unsigned int event_flags) {
+  return edge::make_descriptor([=] { return sys().fanotify_init(flags, event_flags); });
+}

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <linux/close_range.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/single_threaded.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -10,6 +13,7 @@
 
 #include "core/os/errno_keeper.h"
 #include "core/os/internal_fds.h"
+#include "core/os/sandbox.h"
 #include "core/os/syscalls.h"
 #include "core/socket/lifecycle.h"
 #include "core/socket/pinning.h"
@@ -99,6 +103,12 @@ inline auto send_messages(int fd, const mmsghdr* messages, int flags, Call call)
   for (int index = 0; handle && index < static_cast<int>(count); ++index) {
     socket::sent(handle, flags, static_cast<ssize_t>(messages[index].msg_len));
   }
+  if ((flags & MSG_FASTOPEN) != 0 && handle) [[unlikely]] {
+    const ErrnoKeeper keeper;
+    if (count > 0 || (count < 0 && keeper.saved() == EINPROGRESS)) {
+      socket::connection_begun(fd, static_cast<const sockaddr*>(messages[0].msg_hdr.msg_name));
+    }
+  }
   return count;
 }
 
@@ -143,11 +153,20 @@ inline auto make_socket(int domain, int type, int protocol, Call call) {
   return fd;
 }
 
+// `call` takes the places for the peer's address. Where the program does not ask for it, and the
+// listener is not followed, we do: the kernel then tells what kind of socket that is.
 template <typename Call>
-inline auto accept_on(int listener, Call call) {
-  const auto fd = call();
+inline auto accept_on(int listener, sockaddr* address, socklen_t* length, Call call) {
+  const bool followed = static_cast<bool>(table().peek(listener));
+  sockaddr_storage own{};
+  socklen_t own_length = sizeof(own);
+  auto* peer = reinterpret_cast<sockaddr*>(&own);
+  const bool we_ask = !followed && address == nullptr;
+  const auto fd = we_ask ? call(peer, &own_length) : call(address, length);
+  if (fd < 0) return fd;
   const ErrnoKeeper keeper;
-  if (fd >= 0) socket::connection_accepted(listener, static_cast<int>(fd));
+  if (!followed && !we_ask) peer = address;
+  socket::connection_accepted(listener, static_cast<int>(fd), peer->sa_family);
   return fd;
 }
 
@@ -228,7 +247,10 @@ inline long close_ranges(unsigned int first, unsigned int last, int flags, Call 
   const bool closes = first <= last && (flags & ~kKnownFlags) == 0 && (flags & kCloseOnExec) == 0;
   // Forgetting comes before closing, so be sure that the kernel will close: nothing is there.
   if (!closes || call(UINT_MAX, UINT_MAX) != 0) return call(first, last);
-  table().forget_range(first, last);
+  // A thread that leaves the others' descriptors says nothing about theirs.
+  const bool leaves_others =
+      (flags & static_cast<int>(CLOSE_RANGE_UNSHARE)) != 0 && __libc_single_threaded == 0;
+  if (!leaves_others) table().forget_range(first, last);
   for (int own = os::first_internal_fd_in(first, last); own >= 0;
        own = os::first_internal_fd_in(first, last)) {
     const auto number = static_cast<unsigned int>(own);
@@ -237,6 +259,21 @@ inline long close_ranges(unsigned int first, unsigned int last, int flags, Call 
     first = number + 1;
   }
   return call(first, last);
+}
+
+// prctl() and seccomp(): a filter applies to the library as well.
+template <typename Call>
+inline auto control_process(int operation, Call call) {
+  const auto result = call();
+  if (result == 0 && operation == PR_SET_SECCOMP) os::note_sandbox();
+  return result;
+}
+template <typename Call>
+inline auto filter_calls(unsigned int operation, Call call) {
+  const auto result = call();
+  const bool filters = operation == SECCOMP_SET_MODE_STRICT || operation == SECCOMP_SET_MODE_FILTER;
+  if (result >= 0 && filters) os::note_sandbox();
+  return result;
 }
 
 // fcntl(): only the commands that duplicate concern us.

@@ -79,6 +79,14 @@ long make_io_uring(Call call) {
   return fd;
 }
 
+long accept_raw(long number, long listener, long address, long length, long flags) {
+  return edge::accept_on(as_int(listener), reinterpret_cast<sockaddr*>(address),
+                         reinterpret_cast<socklen_t*>(length),
+                         [=](sockaddr* peer, socklen_t* peer_length) {
+                           return real_syscall()(number, listener, peer, peer_length, flags);
+                         });
+}
+
 // A fork that runs none of libc's handlers.
 template <typename Call>
 long fork_raw(Call call) {
@@ -112,12 +120,12 @@ void rsock::entries::use_real_syscall() noexcept {
        edge::send_connecting(                                                                    \
            as_int(a), as_int(c), [=] { return as_pointer<msghdr>(b)->msg_name; }, call))         \
   CASE(SYS_sendmmsg, edge::send_messages(as_int(a), as_pointer<mmsghdr>(b), as_int(d), call))    \
-  CASE(SYS_sendfile, edge::send(as_int(a), 0, call))                                             \
+  CASE(SYS_sendfile, edge::move_bytes(as_int(b), as_int(a), call))                               \
   CASE(SYS_splice, edge::move_bytes(as_int(a), as_int(c), call))                                 \
   CASE(SYS_socket, edge::make_socket(as_int(a), as_int(b), as_int(c), call))                     \
   CASE(SYS_socketpair, edge::make_descriptor_pair(as_pointer<int>(d), call))                     \
-  CASE(SYS_accept, edge::accept_on(as_int(a), call))                                             \
-  CASE(SYS_accept4, edge::accept_on(as_int(a), call))                                            \
+  CASE(SYS_accept, accept_raw(number, a, b, c, d))                                               \
+  CASE(SYS_accept4, accept_raw(number, a, b, c, d))                                              \
   CASE(SYS_connect, edge::connect_to(as_int(a), as_pointer<sockaddr>(b), call))                  \
   CASE(SYS_listen, edge::listen_on(as_int(a), call))                                             \
   CASE(SYS_setsockopt, edge::set_option(as_int(a), as_int(b), as_int(c), as_pointer<void>(d),    \
@@ -155,6 +163,8 @@ void rsock::entries::use_real_syscall() noexcept {
   CASE(SYS_pidfd_open, edge::make_descriptor(call))                                              \
   CASE(SYS_pidfd_getfd, edge::take_descriptor(call))                                             \
   CASE(SYS_io_uring_setup, make_io_uring(call))                                                  \
+  CASE(SYS_prctl, edge::control_process(as_int(a), call))                                        \
+  CASE(SYS_seccomp, edge::filter_calls(as_unsigned(a), call))                                    \
   CASE(SYS_fork, fork_raw(call))                                                                 \
   CASE(SYS_clone, fork_raw(call))
 

@@ -33,6 +33,28 @@ RSOCK_EXPORT int clone(int (*function)(void*), void* stack, int flags, void* arg
   return process::clone_child(function, stack, flags, argument, parent_tid, tls, child_tid);
 }
 
+RSOCK_EXPORT int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...) {
+  va_list rest;
+  va_start(rest, argument);
+  auto* parent_tid = va_arg(rest, pid_t*);
+  void* tls = va_arg(rest, void*);
+  auto* child_tid = va_arg(rest, pid_t*);
+  va_end(rest);
+  return process::clone_child(function, stack, flags, argument, parent_tid, tls, child_tid);
+}
+
+// Every operation of the kernel's takes up to four more words.
+RSOCK_EXPORT int prctl(int operation, ...) {
+  va_list rest;
+  va_start(rest, operation);
+  const auto a = va_arg(rest, unsigned long);
+  const auto b = va_arg(rest, unsigned long);
+  const auto c = va_arg(rest, unsigned long);
+  const auto d = va_arg(rest, unsigned long);
+  va_end(rest);
+  return edge::control_process(operation, [=] { return sys().prctl(operation, a, b, c, d); });
+}
+
 // In the child, libc puts /dev/null at 0, 1 and 2 by itself.
 RSOCK_EXPORT int daemon(int keep_directory, int keep_descriptors) {
   const int result = sys().daemon(keep_directory, keep_descriptors);

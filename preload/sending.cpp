@@ -56,11 +56,11 @@ RSOCK_EXPORT int __sendmmsg(int fd, mmsghdr* messages, unsigned int count, int f
 }
 
 RSOCK_EXPORT ssize_t sendfile(int to, int from, off_t* offset, size_t count) {
-  return edge::send(to, 0, [=] { return sys().sendfile(to, from, offset, count); });
+  return edge::move_bytes(from, to, [=] { return sys().sendfile(to, from, offset, count); });
 }
 
 RSOCK_EXPORT ssize_t sendfile64(int to, int from, off64_t* offset, size_t count) {
-  return edge::send(to, 0, [=] { return sys().sendfile64(to, from, offset, count); });
+  return edge::move_bytes(from, to, [=] { return sys().sendfile64(to, from, offset, count); });
 }
 
 // dprintf() writes inside libc. What it wrote is its result.

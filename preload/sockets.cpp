@@ -20,11 +20,15 @@ RSOCK_EXPORT int socketpair(int domain, int type, int protocol, int fds[2]) {
 }
 
 RSOCK_EXPORT int accept(int fd, sockaddr* address, socklen_t* length) {
-  return edge::accept_on(fd, [=] { return sys().accept(fd, address, length); });
+  return edge::accept_on(fd, address, length, [=](sockaddr* peer, socklen_t* peer_length) {
+    return sys().accept(fd, peer, peer_length);
+  });
 }
 
 RSOCK_EXPORT int accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
-  return edge::accept_on(fd, [=] { return sys().accept4(fd, address, length, flags); });
+  return edge::accept_on(fd, address, length, [=](sockaddr* peer, socklen_t* peer_length) {
+    return sys().accept4(fd, peer, peer_length, flags);
+  });
 }
 
 RSOCK_EXPORT int bind(int fd, const sockaddr* address, socklen_t length) {

@@ -21,6 +21,13 @@ FILE* make_stream(Call call) {
 }
 
 template <typename Call>
+FILE* open_stream(int fd, Call call) {
+  FILE* stream = call();
+  if (stream != nullptr) edge::pin_socket(fd, rsock::stats::Reason::stdio);
+  return stream;
+}
+
+template <typename Call>
 FILE* reopen_stream(FILE* stream, Call call) {
   edge::table().forget(descriptor_of(stream));
   return make_stream(call);
@@ -36,14 +43,30 @@ RSOCK_EXPORT FILE* fopen64(const char* path, const char* mode) {
   return make_stream([=] { return sys().fopen64(path, mode); });
 }
 
+// Old names of libc's, for programs that were linked long ago.
+RSOCK_EXPORT FILE* _IO_fopen(const char* path, const char* mode) {
+  return make_stream([=] { return sys()._IO_fopen(path, mode); });
+}
+
+RSOCK_EXPORT FILE* _IO_fdopen(int fd, const char* mode) {
+  return open_stream(fd, [=] { return sys()._IO_fdopen(fd, mode); });
+}
+
+RSOCK_EXPORT int _IO_fclose(FILE* stream) {
+  edge::table().forget(descriptor_of(stream));
+  return sys()._IO_fclose(stream);
+}
+
+RSOCK_EXPORT FILE* _IO_popen(const char* command, const char* mode) {
+  return make_stream([=] { return sys()._IO_popen(command, mode); });
+}
+
 RSOCK_EXPORT FILE* popen(const char* command, const char* mode) {
   return make_stream([=] { return sys().popen(command, mode); });
 }
 
 RSOCK_EXPORT FILE* fdopen(int fd, const char* mode) {
-  FILE* stream = sys().fdopen(fd, mode);
-  if (stream != nullptr) edge::pin_socket(fd, rsock::stats::Reason::stdio);
-  return stream;
+  return open_stream(fd, [=] { return sys().fdopen(fd, mode); });
 }
 
 RSOCK_EXPORT FILE* freopen(const char* path, const char* mode, FILE* stream) {

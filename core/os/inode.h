@@ -2,15 +2,16 @@
 
 #include <cstdint>
 
+#include "core/os/sandbox.h"
 #include "core/os/syscalls.h"
 
 namespace rsock::os {
 
 // The inode number of what `fd` names, by which /proc shows it; zero if there is nothing.
-// Async-signal-safe; errno may change.
+// Zero also in a sandbox, where it is not asked for. Async-signal-safe; errno may change.
 [[nodiscard]] inline std::uint64_t inode_of(int fd) noexcept {
   struct stat status {};
-  return fd >= 0 && sys().fstat(fd, &status) == 0 ? status.st_ino : 0;
+  return fd >= 0 && !is_sandboxed() && sys().fstat(fd, &status) == 0 ? status.st_ino : 0;
 }
 
 // A number by which to tell whether a descriptor still names the file that it once named: inodes
@@ -18,14 +19,14 @@ namespace rsock::os {
 [[nodiscard]] inline std::uint64_t file_identity(int fd) noexcept {
   constexpr int kDeviceShift = 48;
   struct stat status {};
-  if (fd < 0 || sys().fstat(fd, &status) != 0) return 0;
+  if (fd < 0 || is_sandboxed() || sys().fstat(fd, &status) != 0) return 0;
   return status.st_ino ^ (status.st_dev << kDeviceShift);
 }
 
-// By fstat, which every program may call: a seccomp filter may kill for a socket call.
+// Async-signal-safe; errno may change.
 [[nodiscard]] inline bool is_socket(int fd) noexcept {
   struct stat status {};
-  return sys().fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
+  return !is_sandboxed() && sys().fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
 }  // namespace rsock::os

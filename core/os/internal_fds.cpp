@@ -6,7 +6,10 @@
 
 #include "core/config/limits.h"
 #include "core/os/address_space.h"
+#include "core/os/errno_keeper.h"
 #include "core/os/inode.h"
+#include "core/os/own_calls.h"
+#include "core/os/sandbox.h"
 #include "core/os/syscalls.h"
 
 namespace rsock::os {
@@ -25,12 +28,17 @@ constinit Kept kept[kInternalFdCount]{};
 
 Kept& slot(InternalFd which) { return kept[static_cast<int>(which)]; }
 
-// Whether `fd`, which is in `one`, still names our file. If not, it is forgotten.
+// Whether `fd`, which is in `one`, still names our file. If not, it is forgotten: unless this is
+// a child in its parent's memory, whose descriptors say nothing about the parent's.
 bool is_still_ours(Kept& one, int fd) {
+  if (is_sandboxed()) return true;
+  const ErrnoKeeper keeper;
   const std::uint64_t identity = one.identity.load(std::memory_order_acquire);
   if (identity == 0 || file_identity(fd) == identity) return true;
   int expected = fd + 1;
-  one.fd_plus_one.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
+  if (!address_space_is_borrowed()) {
+    one.fd_plus_one.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
+  }
   return false;
 }
 
@@ -58,12 +66,12 @@ int keep_internal_fd(InternalFd which, int fd) noexcept {
   const std::uint64_t identity = file_identity(fd);
   const int high = move_high(fd);
   const int error = errno;
-  sys().close(fd);
+  close_own(fd);
   if (high < 0) return -error;
   Kept& one = slot(which);
   int none = 0;
   if (!one.fd_plus_one.compare_exchange_strong(none, high + 1, std::memory_order_acq_rel)) {
-    sys().close(high);
+    close_own(high);
     return none - 1;
   }
   one.identity.store(identity, std::memory_order_release);
@@ -79,7 +87,7 @@ void drop_internal_fd(InternalFd which) noexcept {
   if (fd < 0 || !is_still_ours(one, fd)) return;
   one.identity.store(0, std::memory_order_relaxed);
   one.fd_plus_one.store(0, std::memory_order_release);
-  sys().close(fd);
+  close_own(fd);
 }
 
 int first_internal_fd_in(unsigned int first, unsigned int last) noexcept {
@@ -101,7 +109,7 @@ int spare_internal_fd(int fd) noexcept {
 
 void settle_internal_fd(int fd, int spare, bool replaced) noexcept {
   if (!replaced) {
-    if (spare >= 0) sys().close(spare);
+    if (spare >= 0) close_own(spare);
     return;
   }
   if (address_space_is_borrowed()) return;

@@ -13,9 +13,11 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
@@ -57,6 +59,11 @@ int __select(int count, fd_set* readable, fd_set* writable, fd_set* exceptional,
 pid_t __fork();
 pid_t __libc_fork();
 pid_t __vfork();
+int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
+FILE* _IO_fopen(const char* path, const char* mode);
+FILE* _IO_fdopen(int fd, const char* mode);
+int _IO_fclose(FILE* stream);
+FILE* _IO_popen(const char* command, const char* mode);
 int __open(const char* path, int flags, ...);
 int __open64(const char* path, int flags, ...);
 int __open_2(const char* path, int flags);

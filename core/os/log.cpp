@@ -1,10 +1,13 @@
 #include "core/os/log.h"
 
 #include <atomic>
+#include <cerrno>
+#include <csignal>
 #include <cstdint>
 
 #include "core/os/inode.h"
 #include "core/os/internal_fds.h"
+#include "core/os/own_calls.h"
 #include "core/os/syscalls.h"
 
 namespace rsock::os {
@@ -24,6 +27,26 @@ int log_target() {
   if (file >= 0) return file;
   const std::uint64_t identity = stderr_identity.load(std::memory_order_relaxed);
   return identity != 0 && file_identity(STDERR_FILENO) == identity ? STDERR_FILENO : -1;
+}
+
+// One write: lines of several threads and processes do not mix. What can't be written is lost. A
+// broken pipe would end the program by SIGPIPE, so the signal is kept back and taken away.
+void write_without_signal(int fd, std::string_view line) {
+  constexpr std::size_t kKernelSignalBytes = 8;
+  sigset_t pipe_signal;
+  sigset_t before;
+  sigset_t pending;
+  sigemptyset(&pipe_signal);
+  sigemptyset(&pending);
+  sigaddset(&pipe_signal, SIGPIPE);
+  sys().pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+  sys().syscall(SYS_rt_sigpending, &pending, kKernelSignalBytes);
+  const bool was_pending = sigismember(&pending, SIGPIPE) == 1;
+  if (write_own(fd, line.data(), line.size()) < 0 && errno == EPIPE && !was_pending) {
+    const timespec at_once{};
+    sys().syscall(SYS_rt_sigtimedwait, &pipe_signal, nullptr, &at_once, kKernelSignalBytes);
+  }
+  sys().pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace
@@ -55,8 +78,7 @@ void log(config::LogLevel level, const LogLine& message) noexcept {
 void write_log(std::string_view line) noexcept {
   const int fd = log_target();
   if (fd < 0) return;
-  // One write: lines of several threads and processes do not mix. What can't be written is lost.
-  static_cast<void>(sys().write(fd, line.data(), line.size()));
+  write_without_signal(fd, line);
 }
 
 }  // namespace rsock::os

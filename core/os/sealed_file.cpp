@@ -2,6 +2,8 @@
 
 #include <cerrno>
 
+#include "core/os/sandbox.h"
+
 namespace rsock::os {
 
 namespace {
@@ -17,6 +19,7 @@ bool file_size_is_allowed(std::size_t bytes) {
 }  // namespace
 
 Result<UniqueFd> make_sealed_file(const char* name, std::size_t bytes) noexcept {
+  if (is_sandboxed()) return Error(-EPERM);
   if (!file_size_is_allowed(bytes)) return Error(-EFBIG);
   UniqueFd fd(sys().memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd || sys().ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 ||

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/os/errno_keeper.h"
-#include "core/os/syscalls.h"
+#include "core/os/own_calls.h"
 
 namespace rsock::os {
 
@@ -29,7 +29,7 @@ class UniqueFd {
   void reset() noexcept {
     if (fd_ < 0) return;
     const ErrnoKeeper keeper;
-    sys().close(release());
+    close_own(release());
   }
 
  private:

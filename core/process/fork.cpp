@@ -5,6 +5,7 @@
 
 #include "core/os/address_space.h"
 #include "core/os/errno_keeper.h"
+#include "core/os/sandbox.h"
 #include "core/os/syscalls.h"
 #include "core/stats/publisher.h"
 
@@ -24,6 +25,13 @@ int start_forked_child(void* start) {
   return child.function(child.argument);
 }
 
+// Handlers of libraries that started before us run in the child before ours. Until ours has run,
+// the child is as one that has its parent's memory: what it closes is not the parent's.
+void before_fork() {
+  const os::ErrnoKeeper keeper;
+  if (!os::is_sandboxed()) os::note_vfork();
+}
+
 }  // namespace
 
 void after_fork_in_child() noexcept {
@@ -33,7 +41,7 @@ void after_fork_in_child() noexcept {
 }
 
 void watch_forks() noexcept {
-  static_cast<void>(pthread_atfork(nullptr, nullptr, &after_fork_in_child));
+  static_cast<void>(pthread_atfork(&before_fork, nullptr, &after_fork_in_child));
 }
 
 int clone_child(int (*function)(void*), void* stack, int flags, void* argument, pid_t* parent_tid,

@@ -49,10 +49,6 @@ void pin_by_protocol(const SocketRef& socket, int protocol) {
   if (protocol == IPPROTO_MPTCP) pin(socket, Reason::mptcp);
 }
 
-void adopt_if_socket(int fd) {
-  if (os::is_socket(fd)) adopt(fd);
-}
-
 // Changes the role from one of those before a connection. False when it already had another.
 bool begin_role(const SocketRef& socket, Role role) {
   Role fresh = Role::fresh;
@@ -84,10 +80,12 @@ void now_listening(int fd) noexcept {
   if (socket) begin_role(socket, Role::listener);
 }
 
-void connection_accepted(int listener, int fd) noexcept {
+void connection_accepted(int listener, int fd, sa_family_t family) noexcept {
   const Handle listening = table().peek(listener);
   if (!listening) {
-    // A listener from before our time, or no TCP listener at all.
+    table().purge_stale(fd);
+    // Not TCP at all, or a listener from before our time.
+    if (family != AF_INET && family != AF_INET6) return;
     adopt(listener);
     adopt(fd);
     return;
@@ -113,6 +111,7 @@ void connection_begun(int fd, const sockaddr* address) noexcept {
 
 void adopt(int fd) noexcept {
   table().purge_stale(fd);
+  if (!os::is_socket(fd)) return;
   const int protocol = option_of(fd, SO_PROTOCOL);
   if (protocol != IPPROTO_TCP && protocol != IPPROTO_MPTCP) return;
   if (!is_tcp_request(option_of(fd, SO_DOMAIN), option_of(fd, SO_TYPE), protocol)) return;
@@ -125,12 +124,12 @@ void adopt(int fd) noexcept {
 }
 
 void adopt_inherited() noexcept {
-  for (int fd = 0; fd < kFirstListenFd; ++fd) adopt_if_socket(fd);
+  for (int fd = 0; fd < kFirstListenFd; ++fd) adopt(fd);
   // Called while the library starts, before the program could change the environment.
   const char* count = std::getenv("LISTEN_FDS");  // NOLINT(concurrency-mt-unsafe)
   if (count == nullptr) return;
   const long fds = std::min<long>(std::strtol(count, nullptr, 10), config::kListenFdsMax);
-  for (int fd = kFirstListenFd; fd < kFirstListenFd + fds; ++fd) adopt_if_socket(fd);
+  for (int fd = kFirstListenFd; fd < kFirstListenFd + fds; ++fd) adopt(fd);
 }
 
 void descriptors_received(const msghdr& message) noexcept {

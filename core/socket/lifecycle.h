@@ -15,8 +15,8 @@ void socket_made(int fd, int domain, int type, int protocol) noexcept;
 // listen() has succeeded.
 void now_listening(int fd) noexcept;
 
-// `fd` came from accept() on `listener`.
-void connection_accepted(int listener, int fd) noexcept;
+// `fd` came from accept() on `listener`, from a peer with an address of `family`.
+void connection_accepted(int listener, int fd, sa_family_t family) noexcept;
 
 // connect(fd, address), or a send that connects, has succeeded or goes on in the background.
 void connection_begun(int fd, const sockaddr* address) noexcept;

@@ -1,5 +1,6 @@
 #include "core/stats/publisher.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -7,6 +8,8 @@
 #include "core/os/clock.h"
 #include "core/os/inode.h"
 #include "core/os/internal_fds.h"
+#include "core/os/own_calls.h"
+#include "core/os/sandbox.h"
 #include "core/os/sealed_file.h"
 #include "core/os/syscalls.h"
 
@@ -59,11 +62,20 @@ ConnectionRow* rows_behind(PageHeader* header) {
 
 std::size_t chunk_offset(std::uint32_t chunk) { return kHeaderBytes + chunk * kChunkBytes; }
 
-// Puts a copy of `bytes` at `memory`, backed by `fd`, in the place of `memory` itself.
-bool replace_with_copy(void* memory, int fd, std::size_t offset, std::size_t bytes) {
+// How many bytes of a chunk have ever been used.
+std::size_t used_bytes(std::uint32_t rows_used, std::uint32_t chunk) {
+  const std::uint32_t before = chunk * config::kSocketsPerChunk;
+  if (rows_used <= before) return 0;
+  return std::min(rows_used - before, config::kSocketsPerChunk) * sizeof(ConnectionRow);
+}
+
+// Puts memory of `bytes`, backed by `fd`, in the place of `memory`, with a copy of its first
+// `used_bytes`. The rest is zeros, as it was.
+bool replace_with_copy(void* memory, int fd, std::size_t offset, std::size_t bytes,
+                       std::size_t used_bytes) {
   void* copy = map(fd, offset, bytes);
   if (copy == nullptr) return false;
-  std::memcpy(copy, memory, bytes);
+  std::memcpy(copy, memory, used_bytes);
   return sys().mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory) == memory;
 }
 
@@ -82,7 +94,7 @@ PageHeader* Publisher::open_page() noexcept {
     const int made = make_page_file();
     memory = map(made, 0, kFirstMappingBytes);
     if (memory == nullptr) {
-      if (made >= 0) sys().close(made);
+      if (made >= 0) os::close_own(made);
       return nullptr;
     }
     describe(memory, made);
@@ -104,6 +116,7 @@ PageHeader* Publisher::open_page() noexcept {
 
 ConnectionRow* Publisher::open_chunk(std::uint32_t chunk) noexcept {
   PageHeader* header = header_.load(std::memory_order_acquire);
+  if (stopped_.load(std::memory_order_relaxed)) return nullptr;
   if (header == nullptr) header = open_page();
   if (header == nullptr) return nullptr;
   ConnectionRow* rows = rows_behind(header);
@@ -150,22 +163,38 @@ void Publisher::note_row_used(std::uint32_t index) noexcept {
 }
 
 void Publisher::after_fork_in_child() noexcept {
+  // Another thread may have been about to make the page: its descriptor counts, too.
+  os::drop_internal_fd(InternalFd::stats_page);
   PageHeader* header = header_.load(std::memory_order_acquire);
   if (header == nullptr) return;
-  os::drop_internal_fd(InternalFd::stats_page);
+  if (os::is_sandboxed()) {
+    stop();
+    return;
+  }
+  const std::uint32_t rows_used = header->rows_used.load(std::memory_order_relaxed);
   int fd = make_page_file();
   if (fd >= 0) fd = os::keep_internal_fd(InternalFd::stats_page, fd);
-  if (!replace_with_copy(header, fd, 0, kFirstMappingBytes)) header_.store(nullptr);
+  if (!replace_with_copy(header, fd, 0, kFirstMappingBytes,
+                         kHeaderBytes + used_bytes(rows_used, 0))) {
+    header_.store(nullptr);
+  }
   for (std::uint32_t chunk = 0; chunk < kChunks; ++chunk) {
     ConnectionRow* rows = chunks_[chunk].load(std::memory_order_relaxed);
     if (rows == nullptr) continue;
     const bool kept = chunk == 0 ? header_.load() != nullptr
-                                 : replace_with_copy(rows, fd, chunk_offset(chunk), kChunkBytes);
+                                 : replace_with_copy(rows, fd, chunk_offset(chunk), kChunkBytes,
+                                                     used_bytes(rows_used, chunk));
     if (!kept) chunks_[chunk].store(nullptr);
   }
   if (header_.load() == nullptr) return;
-  const std::uint32_t rows_used = header->rows_used.load(std::memory_order_relaxed);
   describe(header, fd)->rows_used.store(rows_used, std::memory_order_relaxed);
+}
+
+// Nothing is followed any more. The memory stays mapped: it is the parent's page.
+void Publisher::stop() noexcept {
+  stopped_.store(true);
+  header_.store(nullptr);
+  for (auto& chunk : chunks_) chunk.store(nullptr);
 }
 
 }  // namespace rsock::stats

@@ -17,7 +17,7 @@ namespace rsock::stats {
 //
 // Invariants:
 //   1. A row pointer once given out stays valid, at the same address, for the process's life (in a
-//      forked child that finds no memory: until the fork).
+//      forked child that finds no memory, or is sandboxed: until the fork).
 //   2. In a process made by fork, no write reaches the parent's page.
 class Publisher {
  public:
@@ -42,6 +42,9 @@ class Publisher {
   PageHeader* open_page() noexcept;
   ConnectionRow* open_chunk(std::uint32_t chunk) noexcept;
 
+  void stop() noexcept;
+
+  std::atomic<bool> stopped_{false};
   std::atomic<PageHeader*> header_{nullptr};
   std::atomic<ConnectionRow*> chunks_[kChunks]{};  // chunk 0 lies behind the header
 };

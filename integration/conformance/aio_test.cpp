@@ -1,9 +1,13 @@
 // POSIX asynchronous I/O on a connection.
 #include <aio.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 
+#include <atomic>
 #include <cstring>
+#include <new>
 
 #include "integration/conformance/ends.h"
 #include "integration/conformance/harness.h"
@@ -52,6 +56,31 @@ CONFORMANCE_CASE("aio: a read waits for data and takes what is there") {
   CHECK(aio_return(&block) == 4);
   CHECK(std::string(bytes) == "data");
   check_exchange(connection, connection.fd());
+}
+
+// Whoever is told of its end may free the block, though the call that began it has not returned.
+CONFORMANCE_CASE("aio: the block may be gone before the call returns") {
+  Connection connection(TestType::family);
+  static constexpr std::size_t kPage = 4096;
+  static std::atomic<int> freed{0};
+  freed = 0;
+  constexpr int kRounds = 300;
+  for (int round = 0; round < kRounds; ++round) {
+    void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(page != MAP_FAILED);
+    auto* block = new (page) aiocb{};
+    static char byte = 'x';
+    *block = block_of(connection.fd(), &byte, 1);
+    block->aio_sigevent.sigev_notify = SIGEV_THREAD;
+    block->aio_sigevent.sigev_value.sival_ptr = page;
+    block->aio_sigevent.sigev_notify_function = [](sigval value) {
+      munmap(value.sival_ptr, kPage);
+      ++freed;
+    };
+    REQUIRE(aio_write(block) == 0);
+  }
+  CHECK(connection.remote_receives(kRounds) == std::string(kRounds, 'x'));
+  while (freed < kRounds) sched_yield();
 }
 
 CONFORMANCE_CASE("aio: the end of the stream is a read of zero bytes") {

@@ -113,6 +113,16 @@ CONFORMANCE_CASE("connect: SO_SNDTIMEO ends the wait with EINPROGRESS") {
   CHECK_FAILS(connect(fd, full.address.generic(), full.address.length), EINPROGRESS);
 }
 
+// With as few tries as there can be, which still takes the kernel some seconds.
+CONFORMANCE_CASE("connect: nobody answers, and after the last try it is ETIMEDOUT") {
+  const FullListener full(TestType::family);
+  const Fd fd = tcp_socket(TestType::family);
+  const int tries = 1;
+  REQUIRE(setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &tries, sizeof(tries)) == 0);
+  CHECK_FAILS(connect(fd, full.address.generic(), full.address.length), ETIMEDOUT);
+  CHECK(socket_error(fd) == 0);
+}
+
 CONFORMANCE_CASE("connect: wrong arguments") {
   const Fd listener = listening_socket(TestType::family);
   const Address address = local_address(listener);

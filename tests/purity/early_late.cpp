@@ -10,6 +10,8 @@
 #include "tests/purity/child.h"
 #include "tests/purity/early_late.h"
 #include "tests/purity/expect.h"
+#include "tests/purity/own_page.h"
+#include "tests/purity/tcp_pair.h"
 
 extern char** environ;
 
@@ -59,6 +61,21 @@ PURITY_CASE(every_phase) {
   if (marks != kAllPhases) fail(__FILE__, __LINE__, marks, 0, 0);
   unsetenv(kMarksVariable);
   unsetenv(kLogVariable);
+}
+
+// Handlers of earlier libraries run in the child before that of the library under test, in memory
+// that still says what the parent has.
+PURITY_CASE(earlier_fork_handler) {
+  const TcpPair pair = tcp_pair();
+  const OwnPage page;
+  EXPECT_EQUAL(page.open_sockets(), 2);
+  closed_in_fork_child = pair.client;
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  EXPECT_EQUAL(exit_status_of(child), 0);
+  EXPECT_EQUAL(page.open_sockets(), 2);
+  EXPECT(page.row(pair.client) != nullptr);
+  tcp_send(pair, 1);
 }
 
 }  // namespace rsock::purity

@@ -2,6 +2,10 @@
 
 namespace rsock::purity {
 
+// What the library closes in a child of fork, in a handler that it registered before the library
+// under test registered its own; -1: nothing.
+[[gnu::visibility("default")]] extern int closed_in_fork_child;
+
 // When in the life of a process the library's functions are called. Each phase leaves its letter
 // in the pipe whose number is in the environment variable kMarksVariable, if that is set.
 enum class Phase : char {

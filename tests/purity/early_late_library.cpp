@@ -1,6 +1,7 @@
 // A library that the program links: it starts before the library under test and ends after it.
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -21,6 +22,8 @@
 #include "tests/purity/tcp_pair.h"
 
 namespace rsock::purity {
+
+int closed_in_fork_child = -1;
 
 namespace {
 
@@ -149,6 +152,14 @@ void exercise(Phase phase) {
 }
 
 namespace {
+
+void close_in_fork_child() {
+  if (closed_in_fork_child >= 0) EXPECT_EQUAL(close(closed_in_fork_child), 0);
+}
+
+[[gnu::constructor]] void watch_forks() {
+  EXPECT_EQUAL(pthread_atfork(nullptr, nullptr, &close_in_fork_child), 0);
+}
 
 [[gnu::constructor]] void start() { exercise(Phase::constructor); }
 [[gnu::destructor]] void end() { exercise(Phase::destructor); }

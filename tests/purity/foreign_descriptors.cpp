@@ -152,6 +152,13 @@ constexpr ForeignCase kCases[] = {
     return stream == nullptr ? 0 : ended(f, is_stream(api.freopen(kNowhere, "r", stream)));)
   FOREIGN_CASE_WITH(kUsesStdio, freopen64, FILE* stream = native_api().fdopen(f.fd, "r");
     return stream == nullptr ? 0 : ended(f, is_stream(api.freopen64(kNull, "r", stream)));)
+  FOREIGN_CASE_WITH(kUsesStdio, _IO_fdopen, return is_stream(api._IO_fdopen(f.fd, "r"));)
+  FOREIGN_CASE_WITH(kUsesStdio, _IO_fclose, FILE* stream = native_api().fdopen(f.fd, "r");
+    return stream == nullptr ? 0 : ended(f, api._IO_fclose(stream));)
+  {"_IO_fopen", ForeignCase::Flags(ForeignCase::kOnce | ForeignCase::kUsesStdio),
+   [](const Api& api, Fixture&) -> long { return is_stream(api._IO_fopen(kNull, "r")); }},
+  {"_IO_popen", ForeignCase::Flags(ForeignCase::kOnce | ForeignCase::kUsesStdio),
+   [](const Api& api, Fixture&) -> long { return spawned_status(api._IO_popen("exit 3", "r")); }},
   {"fopen", ForeignCase::Flags(ForeignCase::kOnce | ForeignCase::kUsesStdio),
    [](const Api& api, Fixture&) -> long { return is_stream(api.fopen(kNull, "r")); }},
   {"fopen64", ForeignCase::Flags(ForeignCase::kOnce | ForeignCase::kUsesStdio),
@@ -210,6 +217,10 @@ constexpr ForeignCase kCases[] = {
   FOREIGN_CASE_WITH(kOnce, inotify_init, return made(f, api.inotify_init());)
   FOREIGN_CASE_WITH(kOnce, inotify_init1, return made(f, api.inotify_init1(-1));)
   FOREIGN_CASE_WITH(kOnce, pidfd_open, return made(f, api.pidfd_open(getpid(), 0));)
+  FOREIGN_CASE(open_by_handle_at, return made(f, api.open_by_handle_at(f.fd, nullptr, O_RDONLY));)
+  FOREIGN_CASE_WITH(kOnce, fanotify_init, return made(f, api.fanotify_init(~0U, 0));)
+  FOREIGN_CASE_WITH(kOnce, prctl, return api.prctl(PR_GET_DUMPABLE);)
+  FOREIGN_CASE_WITH(kOnce, prctl, return api.prctl(PR_SET_SECCOMP, ~0UL);)
   FOREIGN_CASE(pidfd_getfd, return made(f, api.pidfd_getfd(f.fd, 0, 0));)
 
   FOREIGN_CASE(syscall, return ended(f, api.syscall(SYS_close, f.fd));)
@@ -228,14 +239,15 @@ constexpr char kReplaces[] = "takes no descriptor and replaces the process: proc
 constexpr char kEnds[] = "takes no descriptor and ends the process: processes.cpp";
 
 constexpr Exception kExceptions[] = {
-    {"fork", kProcess},         {"__fork", kProcess},   {"__libc_fork", kProcess},
-    {"_Fork", kProcess},        {"vfork", kProcess},    {"__vfork", kProcess},
-    {"clone", kProcess},        {"daemon", kProcess},   {"posix_spawn", kProcess},
-    {"posix_spawnp", kProcess}, {"execve", kReplaces},  {"execv", kReplaces},
-    {"execvp", kReplaces},      {"execvpe", kReplaces}, {"execl", kReplaces},
-    {"execlp", kReplaces},      {"execle", kReplaces},  {"execveat", kReplaces},
-    {"fexecve", kReplaces},     {"exit", kEnds},        {"_exit", kEnds},
-    {"_Exit", kEnds},           {"quick_exit", kEnds},  {"abort", kEnds},
+    {"fork", kProcess},        {"__fork", kProcess},       {"__libc_fork", kProcess},
+    {"_Fork", kProcess},       {"vfork", kProcess},        {"__vfork", kProcess},
+    {"clone", kProcess},       {"__clone", kProcess},      {"daemon", kProcess},
+    {"posix_spawn", kProcess}, {"posix_spawnp", kProcess}, {"execve", kReplaces},
+    {"execv", kReplaces},      {"execvp", kReplaces},      {"execvpe", kReplaces},
+    {"execl", kReplaces},      {"execlp", kReplaces},      {"execle", kReplaces},
+    {"execveat", kReplaces},   {"fexecve", kReplaces},     {"exit", kEnds},
+    {"_exit", kEnds},          {"_Exit", kEnds},           {"quick_exit", kEnds},
+    {"abort", kEnds},
 };
 
 }  // namespace

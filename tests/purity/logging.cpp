@@ -55,6 +55,17 @@ void close_all_and_log() {
   open_past_the_library();
 }
 
+// A reader that has gone away costs the program no more than the line.
+void log_to_a_broken_pipe() {
+  int ends[2];
+  EXPECT_EQUAL(pipe(ends), 0);
+  EXPECT_EQUAL(close(ends[0]), 0);
+  EXPECT_EQUAL(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+  EXPECT_EQUAL(setenv("RSOCK_TRANSPORT", "bogus", 1), 0);
+  execl("/bin/true", "true", nullptr);
+}
+
+const Case kBroken("broken", &log_to_a_broken_pipe);
 const Case kReplacing("replacing", &replace_standard_error);
 const Case kDeepbind("deepbind", &open_past_the_library);
 const Case kUsing("using", &use_sockets);
@@ -99,6 +110,8 @@ PURITY_CASE(keeps_off_a_reused_standard_error) {
   expect_text(result.error_text, "RSOCK_TRANSPORT=bogus", 1);
   expect_text(result.error_text, "RTLD_DEEPBIND", 0);
 }
+
+PURITY_CASE(survives_a_broken_pipe) { EXPECT_EQUAL(run_self("broken").status, 0); }
 
 PURITY_CASE(keeps_its_file) {
   char path[] = P_tmpdir "/rsock-purity-log-XXXXXX";

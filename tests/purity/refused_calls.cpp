@@ -15,6 +15,7 @@
 
 #include "tests/purity/child.h"
 #include "tests/purity/expect.h"
+#include "tests/purity/inline_syscall.h"
 #include "tests/purity/own_page.h"
 #include "tests/purity/tcp_pair.h"
 
@@ -24,18 +25,41 @@ namespace {
 
 constexpr int kSentinel = 7777;  // no error number
 
-// From now on, these calls fail with EPERM.
-void refuse(std::initializer_list<int> numbers) {
+using Numbers = std::initializer_list<int>;
+using Install = long (*)(const sock_fprog*);
+
+long install(const sock_fprog* filter) {
+  return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter);
+}
+long install_by_raw_call(const sock_fprog* filter) {
+  return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter);
+}
+// As if it had been there when the program started.
+long install_unseen(const sock_fprog* filter) {
+  return inline_syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
+                        reinterpret_cast<long>(filter));
+}
+
+// From now on, the filter does `action` to these calls.
+void filter_calls(Numbers numbers, unsigned int action, Install install_function) {
   std::vector<sock_filter> program;
   program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
   for (const int number : numbers) {
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned int>(number), 0, 1));
-    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, action));
   }
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
   EXPECT_EQUAL(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-  EXPECT_EQUAL(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+  EXPECT_EQUAL(install_function(&filter), 0);
+}
+
+// These calls fail with EPERM.
+void refuse(Numbers numbers) { filter_calls(numbers, SECCOMP_RET_ERRNO | EPERM, &install); }
+
+// These calls end the process.
+void kill_for(Numbers numbers, Install install_function = &install) {
+  filter_calls(numbers, SECCOMP_RET_KILL_PROCESS, install_function);
 }
 
 void use_sockets() {
@@ -109,6 +133,46 @@ PURITY_CASE(memory_is_refused) {
   use_sockets();
   run_in_forked_child(&fork, &use_sockets);
   tcp_send(pair, 1);
+}
+
+// Whoever has sandboxed itself hears no more from us than what it asks for.
+PURITY_CASE(kills_for_what_we_would_do) {
+  kill_for({SYS_memfd_create, SYS_ftruncate, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_prlimit64,
+            SYS_getrlimit, SYS_mremap, SYS_gettid, SYS_getsockopt, SYS_fcntl});
+  use_sockets();
+  run_in_forked_child(&fork, &use_sockets);
+  use_sockets();
+}
+
+PURITY_CASE(kills_after_we_began) {
+  const TcpPair pair = tcp_pair();
+  kill_for({SYS_memfd_create, SYS_ftruncate, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_prlimit64,
+            SYS_getrlimit, SYS_mremap, SYS_gettid, SYS_getsockopt, SYS_fcntl},
+           &install_by_raw_call);
+  use_sockets();
+  run_in_forked_child(&fork, &use_sockets);
+  tcp_send(pair, 1);
+}
+
+// Sockets that are not TCP's are none of our business, filter or not.
+PURITY_CASE(kills_for_asking_about_other_sockets) {
+  int fds[2];
+  const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr unnamed{};
+  unnamed.sa_family = AF_UNIX;
+  sockaddr_storage name{};
+  socklen_t length = sizeof(name);
+  EXPECT_EQUAL(bind(listener, &unnamed, sizeof(unnamed.sa_family)), 0);
+  EXPECT_EQUAL(listen(listener, 2), 0);
+  EXPECT_EQUAL(getsockname(listener, reinterpret_cast<sockaddr*>(&name), &length), 0);
+  for (int& fd : fds) {
+    fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    EXPECT_EQUAL(connect(fd, reinterpret_cast<sockaddr*>(&name), length), 0);
+  }
+  kill_for({SYS_getsockopt, SYS_fstat, SYS_newfstatat, SYS_memfd_create}, &install_unseen);
+  EXPECT(accept(listener, nullptr, nullptr) >= 0);
+  length = sizeof(name);
+  EXPECT(accept4(listener, reinterpret_cast<sockaddr*>(&name), &length, SOCK_CLOEXEC) >= 0);
 }
 
 }  // namespace rsock::purity

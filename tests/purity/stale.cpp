@@ -105,6 +105,8 @@ constexpr Maker kForeignMakers[] = {
   {"fopen", [] { return fileno(fopen(kNull, "r")); }},
   {"fopen64", [] { return fileno(fopen64(kNull, "r")); }},
   {"popen", [] { return fileno(popen("exit 0", "r")); }},
+  {"_IO_fopen", [] { return fileno(_IO_fopen(kNull, "r")); }},
+  {"_IO_popen", [] { return fileno(_IO_popen("exit 0", "r")); }},
   {"pipe", [] { return first_of([](int* ends) { return pipe(ends); }); }},
   {"__pipe", [] { return first_of([](int* ends) { return __pipe(ends); }); }},
   {"pipe2", [] { return first_of([](int* ends) { return pipe2(ends, O_CLOEXEC); }); }},

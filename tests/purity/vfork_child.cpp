@@ -47,6 +47,12 @@ void replace_all() {
 
 void replace_stats_page() { EXPECT_EQUAL(dup2(STDERR_FILENO, page_descriptor), page_descriptor); }
 
+// Natively the number is the child's own by then.
+void replace_and_close_stats_page() {
+  replace_stats_page();
+  EXPECT_EQUAL(close(page_descriptor), 0);
+}
+
 void open_others() {
   EXPECT_EQUAL(close(shared_pair.client), 0);
   const TcpPair pair = tcp_pair();
@@ -130,10 +136,12 @@ int run_clone_child(void* function) {
   return 0;
 }
 
-void run_in_clone_child(int flags, void (*function)()) {
+using CloneFunction = int (*)(int (*)(void*), void*, int, void*, ...);
+
+void run_in_clone_child(int flags, void (*function)(), CloneFunction clone_function = &clone) {
   static char stack[kStackBytes];
-  const pid_t child = clone(&run_clone_child, stack + kStackBytes, flags | SIGCHLD,
-                            reinterpret_cast<void*>(function));
+  const pid_t child = clone_function(&run_clone_child, stack + kStackBytes, flags | SIGCHLD,
+                                     reinterpret_cast<void*>(function));
   EXPECT_EQUAL(exit_status_of(child), 0);
 }
 
@@ -174,6 +182,10 @@ PURITY_CASE(replaces_stats_page) {
   expect_untouched([] { run_in_vfork_child(&replace_stats_page); });
 }
 
+PURITY_CASE(replaces_and_closes_stats_page) {
+  expect_untouched([] { run_in_vfork_child(&replace_and_close_stats_page); });
+}
+
 PURITY_CASE(opens) {
   expect_untouched([] { run_in_vfork_child(&open_others); });
 }
@@ -210,6 +222,16 @@ PURITY_CASE(of_alias) {
 
 PURITY_CASE(of_clone) {
   expect_untouched([] { run_in_clone_child(CLONE_VM | CLONE_VFORK, &close_all); });
+}
+
+PURITY_CASE(of_alias_of_clone) {
+  expect_untouched([] { run_in_clone_child(CLONE_VM | CLONE_VFORK, &close_all, &__clone); });
+}
+
+// A child with memory of its own.
+PURITY_CASE(of_clone_as_fork) {
+  expect_untouched([] { run_in_clone_child(0, &close_all); });
+  expect_untouched([] { run_in_clone_child(0, &close_all, &__clone); });
 }
 
 // The child lives on while the parent works, in one memory.

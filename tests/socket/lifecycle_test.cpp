@@ -95,13 +95,13 @@ TEST_CASE("an accepted connection is a server's, with what pins its listener") {
   const auto before = counted(Counter::connections_accepted);
   const TestFd client = connected_to(listening);
   const TestFd served(accept(listening, nullptr, nullptr));
-  socket::connection_accepted(listening, served);
+  socket::connection_accepted(listening, served, AF_INET);
   CHECK(role_of(served) == Role::server);
   CHECK(reason_of(served) == Reason::no_transport);
   CHECK(counted(Counter::connections_accepted) == before + 1);
 
   socket::pin(table().acquire(table().peek(listening)), Reason::marked);
-  socket::connection_accepted(listening, served);
+  socket::connection_accepted(listening, served, AF_INET);
   CHECK(reason_of(served) == Reason::marked);
   table().forget(served);
   table().forget(listening);
@@ -112,12 +112,21 @@ TEST_CASE("a listener from before our time is adopted at its first accept") {
   const TestFd client = connected_to(listening);
   const TestFd served(accept(listening, nullptr, nullptr));
   const auto before = counted(Counter::sockets_adopted);
-  socket::connection_accepted(listening, served);
+  socket::connection_accepted(listening, served, AF_INET);
   CHECK(role_of(listening) == Role::listener);
   CHECK(role_of(served) == Role::inherited);
   CHECK(counted(Counter::sockets_adopted) == before + 2);
   table().forget(served);
   table().forget(listening);
+}
+
+TEST_CASE("a listener of another kind is not asked about") {
+  const TestFd listening = listener();
+  const TestFd client = connected_to(listening);
+  const TestFd served(accept(listening, nullptr, nullptr));
+  const auto before = counted(Counter::sockets_adopted);
+  socket::connection_accepted(listening, served, AF_UNIX);
+  CHECK(counted(Counter::sockets_adopted) == before);
 }
 
 TEST_CASE("adopting tells TCP sockets from all else, and knows their roles") {

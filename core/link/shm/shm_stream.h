@@ -10,6 +10,7 @@
 #include "core/os/errno_keeper.h"
 #include "core/os/futex.h"
 #include "core/os/mapping.h"
+#include "core/os/own_calls.h"
 #include "core/stream/rx_stream.h"
 #include "core/stream/tx_stream.h"
 
@@ -38,7 +39,7 @@ inline void tell(std::atomic<std::uint32_t>& interest, const Segments& link,
   if ((wanted & wire::kTellMailbox) != 0 && announce(link.theirs.mailbox(), index)) {
     const char ring = 1;
     // A full socket has been rung often enough.
-    static_cast<void>(os::sys().send(link.bell.get(), &ring, 1, MSG_DONTWAIT | MSG_NOSIGNAL));
+    static_cast<void>(os::send_own(link.bell.get(), &ring, 1, MSG_DONTWAIT | MSG_NOSIGNAL));
   }
 }
 
