@@ -16,11 +16,12 @@
 #define RSOCK_GUARDED_BY(lock) RSOCK_THREAD_ATTRIBUTE(guarded_by(lock))
 #define RSOCK_PT_GUARDED_BY(lock) RSOCK_THREAD_ATTRIBUTE(pt_guarded_by(lock))
 
-// On a function: the caller holds the lock; the caller does not hold it; the function takes it;
-// the function gives it back.
+// On a function: the caller holds the lock; the caller does not hold it; the function takes it; it
+// takes it if it returns the value given; it gives it back.
 #define RSOCK_REQUIRES(...) RSOCK_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
 #define RSOCK_EXCLUDES(...) RSOCK_THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
 #define RSOCK_ACQUIRE(...) RSOCK_THREAD_ATTRIBUTE(acquire_capability(__VA_ARGS__))
+#define RSOCK_TRY_ACQUIRE(...) RSOCK_THREAD_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
 #define RSOCK_RELEASE(...) RSOCK_THREAD_ATTRIBUTE(release_capability(__VA_ARGS__))
 
 // On a function whose locking the analysis cannot follow. Say why where it is used.

@@ -50,6 +50,19 @@ static_assert(std::has_single_bit(kFirstRingBytes) && std::has_single_bit(kRingB
 inline constexpr std::uint32_t kExchangesBeforeUpgrade = 4;
 inline constexpr std::uint64_t kBytesBeforeUpgrade = std::uint64_t{32} * 1024;
 
+// How long a wait spins before it sleeps: at most and, if at all, at least; and how many waits pass
+// without, where it did not pay, before it is tried again.
+inline constexpr std::int64_t kSpinNsMax = 20'000;
+inline constexpr std::int64_t kSpinNsMin = 1'000;
+inline constexpr std::uint32_t kWaitsBetweenSpins = 32;
+
+// What signal handlers may send on a connection while they have interrupted a send on it.
+inline constexpr std::uint32_t kHandlerBytes = 512;
+static_assert(std::has_single_bit(kHandlerBytes));
+
+// Parts of a message that go to the kernel at once; a message of more takes several calls.
+inline constexpr std::size_t kPartsAtOnce = 64;
+
 // A destination that said "no" is asked again after a pause, which doubles each time.
 inline constexpr std::size_t kNegativeCacheEntries = 256;
 inline constexpr std::int64_t kFirstPauseNs = 1'000'000'000;

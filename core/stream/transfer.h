@@ -33,7 +33,7 @@ namespace rsock::stream {
 inline constexpr int kPeerLied = -EBADMSG;
 
 // Bytes that are copied before the receiver is told: so that it copies while we do.
-inline constexpr std::uint64_t kChunkBytes = 64 * 1024;
+inline constexpr std::uint64_t kChunkBytes = std::uint64_t{64} * 1024;
 
 // Writes as much of the proof as the spine takes. Zero, or what the spine said.
 template <typename Io>

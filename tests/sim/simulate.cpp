@@ -98,6 +98,7 @@ bool all_marks_passed() {
       for (std::string_view other :
            {"text_truncated", "config_value_broken", "socket_pool_exhausted",
             "acquire_met_old_handle", "stale_slot_purged", "replacement_put_back",
+            "sent_in_interrupting_handler",
             // Needs a sender that lies.
             "proof_refused"}) {
         if (mark == other) return false;

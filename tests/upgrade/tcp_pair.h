@@ -14,7 +14,7 @@ namespace rsock::testing {
 // IPv6 listener takes IPv4 connections.
 struct TcpPair {
   explicit TcpPair(int listen_family = AF_INET, int connect_family = AF_INET) {
-    listener = os::UniqueFd(socket(listen_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    listener = os::UniqueFd(::socket(listen_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in6 any{};
     any.sin6_family = static_cast<sa_family_t>(listen_family);
     // For IPv4 the same bytes mean any address and any port.
@@ -25,7 +25,7 @@ struct TcpPair {
     REQUIRE(getsockname(listener.get(), reinterpret_cast<sockaddr*>(&any), &length) == 0);
     port = ntohs(any.sin6_port);  // in_port_t has its place in both kinds of address
 
-    client = os::UniqueFd(socket(connect_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    client = os::UniqueFd(::socket(connect_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (connect_family == AF_INET) {
       sockaddr_in to{};
       to.sin_family = AF_INET;

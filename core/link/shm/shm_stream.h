@@ -34,7 +34,7 @@ inline void tell(std::atomic<std::uint32_t>& interest, const Segments& link,
   const os::ErrnoKeeper keeper;
   if ((wanted & wire::kWakeSleeper) != 0 &&
       (interest.fetch_and(~wire::kWakeSleeper) & wire::kWakeSleeper) != 0) {
-    os::futex_wake(interest);
+    os::futex_wake(&interest);
   }
   if ((wanted & wire::kTellMailbox) != 0 && announce(link.theirs.mailbox(), index)) {
     const char ring = 1;
@@ -46,11 +46,10 @@ inline void tell(std::atomic<std::uint32_t>& interest, const Segments& link,
 // Sleeps until `interest` is cleared, unless `ready()` says that what it is about has come
 // already. Zero, or -EINTR or -ETIMEDOUT as futex_wait().
 template <typename Ready>
-[[nodiscard]] int sleep(std::atomic<std::uint32_t>& interest, Deadline deadline,
-                        Ready ready) noexcept {
+[[nodiscard]] int sleep(std::atomic<std::uint32_t>& interest, Deadline deadline, Ready ready) {
   const std::uint32_t armed = interest.fetch_or(wire::kWakeSleeper) | wire::kWakeSleeper;
   if (ready()) return 0;
-  const int result = os::futex_wait(interest, armed, deadline);
+  const int result = os::futex_wait(&interest, armed, deadline);
   return result == -EAGAIN ? 0 : result;
 }
 
@@ -58,7 +57,7 @@ template <typename Ready>
 inline void wake(std::atomic<std::uint32_t>& interest) noexcept {
   const os::ErrnoKeeper keeper;
   interest.fetch_and(~wire::kWakeSleeper);
-  os::futex_wake(interest);
+  os::futex_wake(&interest);
 }
 
 // The memory of one stream on a link: both ends' words, and its rings.
