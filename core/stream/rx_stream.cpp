@@ -16,6 +16,8 @@ constexpr Source kLie{.what = Source::What::lie};
 
 Source RxStream::look() noexcept {
   if (path_ == Path::tcp) {
+    // An end that has been seen stays, whatever becomes of the spine.
+    if (stopped_ && half_ == Half::closed) return {.what = Source::What::end};
     if (stopped_) return kSpine;
     if (!look_for_switch()) return kLie;
     if (path_ == Path::tcp) return kSpine;
@@ -127,8 +129,8 @@ Source RxStream::at_end_of_ring() noexcept {
       transition_to(half_, Half::fin_queued);
       transition_to(half_, Half::closed);
     }
-    // The spine has nothing to add but a FIN of its own.
-    if (stop_at == fin_at && !proof_on_spine_) {
+    // The spine has nothing to add but a FIN of its own, unless there is a piece of the proof.
+    if (stop_at == fin_at && !proof_on_spine_ && !proof_cut_short_) {
       RSOCK_MARK(fin_and_stop);
       leave_ring();
     }

@@ -137,6 +137,36 @@ TEST_CASE("after a stop the ring is drained, the proof taken off, and the spine 
   CHECK(receiver.rx.next().bytes == UINT64_MAX);
 }
 
+TEST_CASE("an end where the direction also stopped stays an end, whatever the spine says") {
+  Receiver receiver;
+  receiver.accelerate();
+  receiver.theirs.tail = 102;
+  receiver.theirs.fin_at = 102;
+  receiver.theirs.stop_at = 102;
+  receiver.rx.taken(receiver.rx.next().bytes);
+  CHECK(receiver.rx.next().what == What::end);
+  CHECK_FALSE(receiver.rx.stopped());
+  receiver.rx.proof_taken();
+  CHECK(receiver.rx.next().what == What::end);
+  CHECK(receiver.rx.stopped());
+  CHECK(receiver.rx.next().what == What::end);
+}
+
+TEST_CASE("a piece of the proof is never left to be read, not even behind the end") {
+  Receiver receiver;
+  receiver.switch_at(100);
+  receiver.theirs.tail = 101;
+  receiver.theirs.fin_at = 101;
+  receiver.theirs.stop_at = 101;
+  REQUIRE(receiver.rx.next().what == What::proof);
+  receiver.rx.peer_gone(Death::reset);
+  const wire::Proof proof = some_proof();
+  REQUIRE(receiver.rx.proof_seen(std::span(proof).first(7)) == RxStream::Verdict::proven);
+  receiver.rx.taken(receiver.rx.next().bytes);
+  CHECK(receiver.rx.next().what == What::end);
+  CHECK_FALSE(receiver.rx.stopped());
+}
+
 TEST_CASE("a ring is left where the next one begins") {
   Receiver receiver;
   receiver.accelerate();
