@@ -116,6 +116,7 @@ class Connection {
                                    const Said& before, Deadline deadline, Look look);
   [[nodiscard]] int wait_on_spine_to_receive(Deadline deadline);
   [[nodiscard]] int wait_on_spine_to_send(Deadline deadline);
+  [[nodiscard]] bool receives_from_spine() noexcept;
   void note_halves_on_spine() noexcept;
 
   const int spine_;
