@@ -214,11 +214,10 @@ std::int64_t Connection::try_receive(ProgramBytes& bytes, int flags, WaitFor& wa
   const std::int64_t result = stream::receive_some(rx_, io, bytes.left_bytes(), consume);
   if (result > 0 && rx_.path() == Path::accelerated) {
     // Without memory for a larger ring the present one does.
-    if (shm_.offer_ring_if_stalled(rx_) == 0) shm_.tell_sender();
+    static_cast<void>(shm_.offer_ring_if_stalled(rx_));
   }
   shm_.retire_ring(rx_);
-  const bool on_spine = rx_.path() == Path::tcp || rx_.path() == Path::switching;
-  wait_for = on_spine ? WaitFor::spine : WaitFor::ring;
+  wait_for = rx_.reads_spine() ? WaitFor::spine : WaitFor::ring;
   if (rx_.proven()) rx_proven_.store(true, std::memory_order_release);
   // Others may be asleep where the bytes no longer come (tests/model/stop_wake.pml).
   if (rx_.path() != before) changed();
@@ -301,7 +300,7 @@ int Connection::wait_on_spine_to_receive(Deadline deadline) {
 
 bool Connection::receives_from_spine() noexcept {
   if (!rx_lock_.lock()) return false;
-  const bool from_spine = rx_.path() == Path::tcp || rx_.path() == Path::switching;
+  const bool from_spine = rx_.reads_spine();
   rx_lock_.unlock();
   return from_spine;
 }

@@ -71,6 +71,10 @@ class RxStream {
   [[nodiscard]] bool proven() const noexcept { return proven_; }
   // The proof lies on the spine before anything else.
   [[nodiscard]] bool proof_on_spine() const noexcept { return proof_on_spine_; }
+  // The next bytes, or the proof, come from the spine.
+  [[nodiscard]] bool reads_spine() const noexcept {
+    return path_ == Path::tcp || path_ == Path::switching;
+  }
   // The direction is on the spine for good.
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }
   // This end was told something that it has to tell the other end of (switch_seen): whoever

@@ -43,6 +43,7 @@ int ShmStream::offer_ring_if_stalled(stream::RxStream& rx) noexcept {
   rings_offered_ = number;
   rx_grown_[place_number(number)] = std::move(ring).value();
   rx.offer_ring(number, bytes, place);
+  tell_sender();
   return 0;
 }
 

@@ -94,8 +94,8 @@ class ShmStream {
     tell(rx_words_of_peer().space_interest, *link_, their_index_);
   }
 
-  // Offers a larger ring if the sender has been stalled since the last look and `rx` allows it.
-  // Zero, also if there was nothing to do, or errno as mmap(2).
+  // Offers a larger ring, and tells the sender, if the sender has been stalled since the last look
+  // and `rx` allows it. Zero, also if there was nothing to do, or errno as mmap(2).
   [[nodiscard]] int offer_ring_if_stalled(stream::RxStream& rx) noexcept;
   // Gives back the memory of a ring that `rx` has left.
   void retire_ring(stream::RxStream& rx) noexcept;
